@@ -1,0 +1,82 @@
+# Holdfast. `make help` lists what there is.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+export HOLDFAST_TOOLS ?= $(CURDIR)/.tools
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI := $(HOLDFAST_TOOLS)/bin/golangci-lint-$(GOLANGCI_VERSION)
+BIN := bin/holdfast
+PORT ?= 8088
+
+include infra/sam/build.mk
+
+.PHONY: help
+help: ## List these targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+.PHONY: build
+build: $(BIN) ## Build the command bin/holdfast
+
+.PHONY: $(BIN)
+$(BIN):
+	go build -trimpath -o $@ ./infra/cmd/holdfast
+
+.PHONY: demo
+demo: build ## Set everything up, run a real flash sale with a crowd, and prove that nothing was lost or sold twice
+	$(BIN) demo
+
+.PHONY: up
+up: build ## Run the local stack in the foreground, on PORT (8088)
+	$(BIN) up --port $(PORT)
+
+.PHONY: test
+test: servers tools lint ## Set everything up, then run every test, the linters and validate
+	$(BIN) servers -- go test -timeout 12m -p 2 ./...
+	./infra/sam/validate.sh
+	./infra/sam/local-invoke.sh --if-docker
+
+.PHONY: check
+check: build ## The fast part: formatting, vet, and the tests that need neither Python tools nor Docker
+	@test -z "$$(gofmt -l functions shared lua infra)" || { echo "run gofmt -w on:"; gofmt -l functions shared lua infra; exit 1; }
+	go vet ./...
+	$(BIN) servers -- go test -short -timeout 3m -p 2 ./shared/... ./lua/... ./infra/layout/... ./infra/mysql/...
+
+.PHONY: servers
+servers: build # Redis and MariaDB, installed where they are missing
+	$(BIN) install
+
+.PHONY: tools
+tools: # the Python tools that tests compare against
+	./infra/sam/tools.sh
+
+.PHONY: lint
+lint: $(GOLANGCI) ## Format check, go vet and golangci-lint (staticcheck among its linters)
+	go vet ./...
+	$(GOLANGCI) run ./...
+
+$(GOLANGCI):
+	@echo "building golangci-lint $(GOLANGCI_VERSION); the first time takes a few minutes"
+	mkdir -p $(@D)
+	GOBIN=$(@D) GOFLAGS= go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(@D)/golangci-lint $@
+
+.PHONY: vulncheck
+vulncheck: ## Known vulnerabilities in what we call (asks the Go vulnerability database, so it needs the network)
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
+
+.PHONY: validate
+validate: ## SAM: both forms of sam validate, sam build, and our own assertions on the expanded template
+	./infra/sam/validate.sh
+
+.PHONY: local-invoke
+local-invoke: servers ## One function through sam local invoke, against a local Redis and MariaDB (needs Docker)
+	./infra/sam/local-invoke.sh
+
+.PHONY: bench
+bench: build ## Measure; every figure is a ratio inside one run
+	$(BIN) bench
+
+.PHONY: clean
+clean: ## Remove what was built and the local stack's data
+	rm -rf bin dist .aws-sam .holdfast

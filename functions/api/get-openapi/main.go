@@ -1,0 +1,25 @@
+// Command get-openapi answers GET /v1/openapi.json.
+package main
+
+import (
+	"log"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"holdfast/shared/edge/api"
+	"holdfast/shared/edge/boot"
+)
+
+func main() {
+	config, err := boot.FromEnv()
+	if err != nil {
+		log.Fatal(err)
+	}
+	clients, err := boot.Open(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	deps := clients.Deps(config.Claims)
+	handler := api.NewGetOpenapi(deps)
+	lambda.Start(handler)
+}

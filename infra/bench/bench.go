@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// Options says what is measured and where.
+type Options struct {
+	Only string    // one measurement, by its name or by a key of its figures; empty: all
+	Dir  string    // an empty folder for the servers' data, on the disk that COMMITs are to be flushed to
+	Out  io.Writer // progress for a person
+}
+
+// measurement is one part of a run.
+type measurement struct {
+	name string
+	keys []string // of the figures that it gives, in their order
+	run  func(ctx context.Context, o Options) ([]Figure, error)
+}
+
+// measurements lists all parts, in the order in which they run: what a busy database disturbs comes first.
+func measurements() []measurement {
+	return []measurement{
+		{"scripts", []string{"reserve_ratio", "reserve_ratio_without_expiry", "sold_out_ratio", "fragmented_ratio", "reserve_us",
+			"plain_us"}, func(ctx context.Context, o Options) ([]Figure, error) { return measureScripts(ctx, o, fullScripts) }},
+		{"memory", []string{"bytes_per_reservation", "bytes_per_pending"},
+			func(ctx context.Context, o Options) ([]Figure, error) { return measureMemory(ctx, o, fullMemory) }},
+		{"create", []string{"create_speedup", "create_orders_per_second", "create_orders_per_second_one_by_one"},
+			func(ctx context.Context, o Options) ([]Figure, error) { return measureCreate(ctx, o, fullCreate) }},
+	}
+}
+
+// Names lists what Options.Only may be, besides the keys of figures.
+func Names() []string {
+	var names []string
+	for _, m := range measurements() {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// Run measures. It returns the first error of a measurement, and with it nothing; a missed target is no error.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	chosen := measurements()
+	if o.Only != "" {
+		chosen = slices.DeleteFunc(chosen, func(m measurement) bool { return m.name != o.Only && !slices.Contains(m.keys, o.Only) })
+		if len(chosen) == 0 {
+			return nil, fmt.Errorf("there is nothing to measure called %q; there are %s, and the keys of their figures", o.Only,
+				strings.Join(Names(), ", "))
+		}
+	}
+	report := &Report{}
+	for _, m := range chosen {
+		figures, err := m.run(ctx, o)
+		if err != nil {
+			return nil, fmt.Errorf("measuring %s: %w", m.name, err)
+		}
+		report.Figures = append(report.Figures, figures...)
+	}
+	return report, nil
+}
+
+// progress is a bar for a person.
+func progress(o Options, total int, what string) *progressbar.ProgressBar {
+	return progressbar.NewOptions(total, progressbar.OptionSetWriter(o.Out), progressbar.OptionSetDescription(fmt.Sprintf("%-28s", what)),
+		progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(200*time.Millisecond),
+		progressbar.OptionOnCompletion(func() { fmt.Fprintln(o.Out) }))
+}

@@ -1,0 +1,43 @@
+// Package bench measures what Holdfast promises about its speed and size, and says of each figure whether it keeps to its target.
+//
+// # Method
+//
+// Figures of one machine say nothing about another, so nearly every figure is a ratio to a baseline that is measured in the same
+// run on the same servers, turn by turn: ours, theirs, theirs, ours, and so on. A ratio is the median of all turns of ours over
+// the median of all turns of theirs. Whatever else the machine does then hits both, and what hits only a few turns is left out.
+// A benchmark reports: a missed target is said in words, and only a measurement that failed is an error.
+//
+// # Scripts
+//
+// reserve_ratio, sold_out_ratio and fragmented_ratio compare the time that the server itself spends in EVALSHA, from INFO
+// commandstats, so neither the client nor the network counts. Each turn is a few hundred calls by a few callers, each call by a user
+// who was never seen before. The baseline, plain.lua, is what a commonly published flash-sale script does and no more: one
+// voucher per user, one counter, a log of JSON. It is called as such scripts are: ids as long as a 64-bit number in decimal, and
+// a log that expires. The same without an expiry, which spares it one command, is reported beside it.
+// Ours sells from eight buckets under a limit of one, with everything that the stock package promises, called by
+// stock.Store.Reserve. A refused stranger asks a sale that has as many buyers as it had units. A fragmented sale has eight
+// buckets with one unit each when a buyer wants three.
+//
+// # Memory
+//
+// bytes_per_reservation and bytes_per_pending are used_memory of Redis after many reservations, less that before, divided by their
+// number: after all were acknowledged, and before. Hash tables double in steps, so this is done with two numbers, one of them just
+// after a step, when old and new table both exist; the worse one counts.
+//
+// # Orders
+//
+// create_speedup compares orders per second of checkout.CreateOrders in batches of a hundred with those of the straightforward
+// way (perorder.go): one transaction per order that writes the same rows with the same statements, a row at a time, and no more.
+// Both have the same number of writers on the same MariaDB, which flushes every COMMIT to disk, and eight buckets.
+//
+// end_to_end_speedup compares whole systems: from the first HTTP request to the last committed row. Ours is the local stack with
+// everything in it. The baseline (synchronous.go) is an HTTP server behind the same checks of tokens whose handler runs the
+// transaction above and answers then; it needs no Redis and no queue. The same callers send one request each after the other's
+// answer, to both in turn. The p99 of the answers is compared too. Callers, servers and both stores share the machine's
+// processors: the figures say how much work an order costs, not how fast a larger installation would be.
+//
+// # Start
+//
+// init_ms is how long the binary of reserve-ticket takes from its start until it asks for work, as the runtime emulator of
+// Lambda reports it, on this machine's architecture. Sizes are those of the binaries that the template deploys (arm64).
+package bench

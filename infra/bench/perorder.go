@@ -1,0 +1,91 @@
+package bench
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/shared/order"
+	"holdfast/shared/sale"
+	"holdfast/shared/sqltx"
+)
+
+// perOrder makes orders in the straightforward way: one transaction per order. It writes the rows that checkout.CreateOrders
+// writes, by plain statements of one row each, and asks for nothing that a new order does not need: no lock on the activity, no
+// look at what is known, no clock of the database.
+type perOrder struct {
+	db       *sqltx.DB
+	activity *sale.Activity
+}
+
+// errSoldOut is returned when no bucket has the units.
+var errSoldOut = errors.New("no bucket has enough units")
+
+// create writes one order. The reservation's allocation is one bucket; where that is short, the others are tried in turn.
+func (p *perOrder) create(ctx context.Context, r sale.Reservation, messageID string) error {
+	t, found := p.activity.Type(r.TicketType)
+	if !found {
+		return fmt.Errorf("there is no ticket type %q", r.TicketType)
+	}
+	now := time.Now().UTC()
+	o := order.New(p.activity, t, r, order.FromSale, messageID, now)
+	o.Await(now.Add(p.activity.PayWindow))
+	return p.db.Run(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		bucket, err := p.takeBucket(ctx, tx, &o, t.Buckets, now)
+		if err != nil {
+			return err
+		}
+		o.Allocations = sale.Allocations{{Bucket: bucket, Count: o.Quantity}}
+		return p.insert(ctx, tx, &o, now)
+	})
+}
+
+// insert writes the order's rows.
+func (p *perOrder) insert(ctx context.Context, tx *sql.Tx, o *order.Order, now time.Time) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO trade_order (id, reference, activity_id, ticket_type, user_id, quantity, allocations,
+ unit_price, amount, currency, mode, source, status, pay_deadline, seq, reserved_at, created_at, updated_at, message_id)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		o.ID[:], o.Reference, o.ActivityID, o.TicketType, o.UserID, o.Quantity, o.Allocations.Compact(), o.UnitPrice.Value.StringFixed(2),
+		o.Amount.Value.StringFixed(2), o.Amount.Currency, string(o.Mode), string(o.Source), string(o.Status), *o.PayDeadline, o.Seq,
+		o.ReservedAt, now, now, o.MessageID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO purchase_limit (activity_id, user_id, quantity, max_quantity, updated_at)
+ VALUES (?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE quantity = quantity + VALUES(quantity), updated_at = VALUES(updated_at)`,
+		o.ActivityID, o.UserID, o.Quantity, p.activity.PerUserLimit, now)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO order_router (order_id, user_id, activity_id, created_at) VALUES (?, ?, ?, ?)`,
+		o.ID[:], o.UserID, o.ActivityID, now)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO stock_log (order_id, direction, action, activity_id, ticket_type, user_id, allocations,
+ before_quantity, change_quantity, after_quantity, seq, business_type, message_id, created_at, updated_at)
+ VALUES (?, -1, 'FREEZE', ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`,
+		o.ID[:], o.ActivityID, o.TicketType, o.UserID, o.Allocations.Compact(), o.Before, -o.Quantity, o.Before-o.Quantity, o.Seq,
+		o.MessageID, now, now)
+	return err
+}
+
+// takeBucket freezes the units in one conditional statement, which is the gate against selling twice.
+func (p *perOrder) takeBucket(ctx context.Context, tx *sql.Tx, o *order.Order, n int, now time.Time) (int, error) {
+	for step := range n {
+		bucket := (o.Allocations[0].Bucket + step) % n
+		result, err := tx.ExecContext(ctx, `UPDATE stock_bucket SET frozen = frozen + ?, updated_at = ?
+ WHERE activity_id = ? AND ticket_type = ? AND bucket = ? AND frozen + sold + ? <= capacity + adjusted`,
+			o.Quantity, now, o.ActivityID, o.TicketType, bucket, o.Quantity)
+		if err != nil {
+			return 0, err
+		}
+		changed, err := result.RowsAffected()
+		if err != nil || changed == 1 {
+			return bucket, err
+		}
+	}
+	return 0, errSoldOut
+}

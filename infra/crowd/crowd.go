@@ -1,0 +1,172 @@
+package crowd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sort"
+	"time"
+
+	"holdfast/infra/local"
+	"holdfast/shared/reconcile/invariant"
+	"holdfast/shared/sale"
+)
+
+// Options says how large a crowd comes, to which stack, and how patient it is.
+type Options struct {
+	Addresses  local.Addresses
+	Dir        string // where the journal is written
+	ActivityID string // of the sale that the crowd makes; never used before
+	Users      int    // distinct buyers
+	Rate       int    // requests a second, whatever the answers
+	Capacity   int    // units in all
+	Buckets    int    // per ticket type
+	Limit      int    // units per user
+	Seed       uint64 // fixes who wants what and who taps twice
+	Patience   time.Duration
+	Out        io.Writer
+}
+
+// Crowd is one run.
+type Crowd struct {
+	o        Options
+	client   *client
+	operator string
+	journal  *Journal
+}
+
+// ErrBroken says that an invariant does not hold, or that an answer broke the contract; the report has said which.
+type ErrBroken struct{ What string }
+
+func (e *ErrBroken) Error() string { return "the run is not in order: " + e.What }
+
+// JournalPath is where the journal of an activity's promises stands in dir.
+func JournalPath(dir, activityID string) string { return filepath.Join(dir, activityID+".promises.jsonl") }
+
+// Run makes a sale, sends the crowd, follows its orders and checks the result. It prints as it goes; the error is *ErrBroken
+// when anything is off.
+func Run(ctx context.Context, o Options) error {
+	c := &Crowd{o: o, client: newClient(o.Addresses.API)}
+	if err := c.openSale(ctx); err != nil {
+		return err
+	}
+	buyers, err := c.gather(ctx)
+	if err != nil {
+		return err
+	}
+	path := JournalPath(o.Dir, o.ActivityID)
+	if c.journal, err = CreateJournal(path); err != nil {
+		return err
+	}
+	result, err := c.rush(buyers, c.tapOrder(len(buyers)), "the rush")
+	if err == nil && len(result.again) > 0 {
+		err = c.tryAgain(buyers, result)
+	}
+	if closeErr := c.journal.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	c.printRush(result)
+	byUser := make(map[string]*buyer, len(buyers))
+	for i := range buyers {
+		byUser[buyers[i].userID] = &buyers[i]
+	}
+	after, err := c.follow(ctx, byUser, result.promises)
+	if err != nil {
+		return err
+	}
+	c.printOrders(result, after)
+	if err := c.decide(ctx, byUser, result.promises); err != nil {
+		return err
+	}
+	promises, err := ReadJournal(path)
+	if err != nil {
+		return err
+	}
+	report, err := Prove(ctx, o.Addresses, o.ActivityID, promises, o.Patience)
+	if err != nil {
+		return err
+	}
+	c.say("\nThe proof, from MariaDB, Redis and the crowd's own journal (%s):", path)
+	if err := report.Write(o.Out); err != nil {
+		return err
+	}
+	switch {
+	case len(result.broken) > 0:
+		return &ErrBroken{result.broken[0]}
+	case len(result.promises) == 0:
+		return &ErrBroken{"nobody got anything"}
+	case len(after.missing) > 0:
+		return &ErrBroken{fmt.Sprintf("order %s was promised and could not be read as an order within %s", after.missing[0], o.Patience)}
+	case !report.Pass():
+		return &ErrBroken{"an invariant is broken"}
+	}
+	c.say("\nNothing was oversold, lost, or counted twice.")
+	return nil
+}
+
+// tryAgain sends once more, with the same keys, the wishes whose answer asked for it.
+func (c *Crowd) tryAgain(buyers []buyer, result *loadResult) error {
+	second, err := c.rush(buyers, result.again, "asked to come again")
+	if err != nil {
+		return err
+	}
+	for id, p := range second.promises {
+		if _, seen := result.promises[id]; !seen {
+			result.promises[id] = p
+		}
+	}
+	for code, n := range second.refusals {
+		result.refusals[code] += n
+	}
+	result.broken = append(result.broken, second.broken...)
+	return nil
+}
+
+func (c *Crowd) say(format string, args ...any) { _, _ = fmt.Fprintf(c.o.Out, format+"\n", args...) }
+
+func (c *Crowd) printRush(r *loadResult) {
+	m, units := r.metrics, 0
+	for _, p := range r.promises {
+		units += p.Quantity
+	}
+	c.say("\n%d requests at %.0f a second: %d reservations of %d units (of %d)", m.Requests, m.Rate, len(r.promises), units,
+		c.capacityOf(ticketTypes[0].share)+c.capacityOf(ticketTypes[1].share))
+	c.say("  latency of all answers: p50 %s  p90 %s  p99 %s  max %s", round(m.Latencies.P50), round(m.Latencies.P90),
+		round(m.Latencies.P99), round(m.Latencies.Max))
+	var codes []string
+	for code := range r.refusals {
+		codes = append(codes, code)
+	}
+	sort.Strings(codes)
+	for _, code := range codes {
+		c.say("  refused %-28s %d", code, r.refusals[code])
+	}
+}
+
+func (c *Crowd) printOrders(r *loadResult, a *aftermath) {
+	c.say("%d promises became orders, the slowest %s after its 202: %v", len(r.promises)-len(a.missing), round(a.slowest), a.statuses)
+}
+
+func round(d time.Duration) time.Duration {
+	if d > time.Second {
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(100 * time.Microsecond)
+}
+
+// asInvariant turns journal entries into what the checker takes, each order once.
+func asInvariant(promises []Promise) []invariant.Promise {
+	seen := make(map[sale.OrderID]bool, len(promises))
+	var list []invariant.Promise
+	for _, p := range promises {
+		if !seen[p.OrderID] {
+			seen[p.OrderID] = true
+			list = append(list, invariant.Promise{OrderID: p.OrderID, UserID: p.UserID, Type: p.Type, Quantity: p.Quantity})
+		}
+	}
+	return list
+}

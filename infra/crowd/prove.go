@@ -1,0 +1,60 @@
+package crowd
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"holdfast/infra/local"
+	"holdfast/shared/reconcile/invariant"
+	"holdfast/shared/sqltx"
+	"holdfast/shared/stock"
+)
+
+// Prove checks the invariants of one activity against both stores and the promises. While something is still on its way between
+// the stores an equation may fail for a moment, so it asks again until all hold and nothing is in flight, or patience is over;
+// the last report is returned either way.
+func Prove(ctx context.Context, at local.Addresses, activityID string, promises []Promise, patience time.Duration) (*invariant.Report, error) {
+	db, err := sqltx.Open(at.MySQL)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	cache := redis.NewClient(&redis.Options{Addr: at.Redis})
+	defer func() { _ = cache.Close() }()
+	clock, err := readClock(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	offset := func() time.Duration { return clock }
+	for deadline := time.Now().Add(patience); ; {
+		report, err := invariant.Check(ctx, sqltx.New(db, offset), stock.New(cache, offset), activityID, asInvariant(promises))
+		if err != nil {
+			return nil, err
+		}
+		if (report.Pass() && report.InFlight == 0) || time.Now().After(deadline) {
+			return report, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// readClock asks the stack how far its clock was moved.
+func readClock(ctx context.Context, at local.Addresses) (time.Duration, error) {
+	var clock struct {
+		Now time.Time `json:"now"`
+	}
+	if err := newClient(at.API).must(ctx, "GET", "/local/clock", "", nil, &clock); err != nil {
+		return 0, err
+	}
+	offset := time.Until(clock.Now)
+	if offset < time.Second {
+		return 0, nil // a stack whose clock was not moved
+	}
+	return offset, nil
+}

@@ -1,0 +1,119 @@
+package crowd
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// buyer is one user with one wish. The key names the wish, so a repeated tap is the same reservation.
+type buyer struct {
+	userID   string
+	token    string
+	key      string
+	Type     string
+	quantity int
+}
+
+const currency = "CNY"
+
+// ticketTypes are what the crowd's sale offers: one that costs, one that is free and so is paid at once.
+var ticketTypes = []struct {
+	id, title, price string
+	share            float64 // of the capacity, and of the wishes
+}{
+	{"STANDARD", "Standard seat", "80.00", 0.7},
+	{"GUEST", "Guest list", "0.00", 0.3},
+}
+
+// openSale makes and publishes the crowd's sale.
+func (c *Crowd) openSale(ctx context.Context) error {
+	var err error
+	if c.operator, err = c.client.token(ctx, "crowd-operator", "operator"); err != nil {
+		return fmt.Errorf("no answer from %s: is the stack up? %w", c.o.Addresses.API, err)
+	}
+	var clock struct {
+		Now time.Time `json:"now"`
+	}
+	if err := c.client.must(ctx, http.MethodGet, "/local/clock", "", nil, &clock); err != nil {
+		return err
+	}
+	var types []map[string]any
+	for _, t := range ticketTypes {
+		types = append(types, map[string]any{"ticketType": t.id, "title": t.title, "capacity": c.capacityOf(t.share), "buckets": c.o.Buckets,
+			"price": map[string]string{"amount": t.price, "currency": currency}})
+	}
+	draft := map[string]any{
+		"activityId": c.o.ActivityID, "kind": "TICKET", "mode": "LIVE", "title": "The crowd's sale", "currency": currency,
+		"opensAt": clock.Now.Add(-time.Minute).Format(time.RFC3339), "closesAt": clock.Now.Add(24 * time.Hour).Format(time.RFC3339),
+		"perUserLimit": c.o.Limit, "payWindowSeconds": 900, "ticketTypes": types,
+	}
+	if err := c.client.must(ctx, http.MethodPost, "/ops/v1/activities", c.operator, draft, nil); err != nil {
+		return err
+	}
+	return c.client.must(ctx, http.MethodPost, "/ops/v1/activities/"+c.o.ActivityID+"/publication", c.operator, map[string]any{}, nil)
+}
+
+func (c *Crowd) capacityOf(share float64) int {
+	return max(c.o.Buckets, int(float64(c.o.Capacity)*share))
+}
+
+// gather makes the buyers and their tokens. The seed fixes who wants what.
+func (c *Crowd) gather(ctx context.Context) ([]buyer, error) {
+	random := rand.New(rand.NewPCG(c.o.Seed, 1))
+	buyers := make([]buyer, c.o.Users)
+	for i := range buyers {
+		buyers[i] = buyer{userID: fmt.Sprintf("crowd-%06d", i), key: fmt.Sprintf("wish-%d-%d", c.o.Seed, i),
+			Type: ticketTypes[0].id, quantity: 1 + random.IntN(c.o.Limit)}
+		if random.Float64() < ticketTypes[1].share {
+			buyers[i].Type = ticketTypes[1].id
+		}
+	}
+	bar := c.progress(len(buyers), "buyers arrive")
+	defer func() { _ = bar.Finish() }()
+	err := inParallel(len(buyers), 8, func(i int) error {
+		var err error
+		buyers[i].token, err = c.client.token(ctx, buyers[i].userID)
+		_ = bar.Add(1)
+		return err
+	})
+	return buyers, err
+}
+
+// progress is a bar for a person; it writes to Out only.
+func (c *Crowd) progress(total int, what string) *progressbar.ProgressBar {
+	return progressbar.NewOptions(total, progressbar.OptionSetWriter(c.o.Out), progressbar.OptionSetDescription(fmt.Sprintf("%-22s", what)),
+		progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(200*time.Millisecond),
+		progressbar.OptionOnCompletion(func() { _, _ = fmt.Fprintln(c.o.Out) }))
+}
+
+// inParallel calls f for 0..n-1 by a number of workers and returns the first error; the rest is not started then.
+func inParallel(n, workers int, f func(int) error) error {
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	var wait sync.WaitGroup
+	for range workers {
+		wait.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n || failed.Load() != nil {
+					return
+				}
+				if err := f(i); err != nil {
+					failed.CompareAndSwap(nil, &err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package tour
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"holdfast/infra/local"
+)
+
+// block is one fenced part of the README that is marked as belonging to the tour.
+var block = regexp.MustCompile("(?s)<!-- tour -->\n```sh\n(.*?)```")
+
+// expected is what each block's output must hold, in order, for the words around it in the README to be true.
+var expected = [][]string{
+	{},
+	{`"status":"DRAFT"`, `"status":"PUBLISHED"`, `"phase":"OPEN"`},
+	{`"status":"RESERVED"`, `"code":"INSUFFICIENT_STOCK"`, `"shortage":2`},
+	{`"status":"UNPAID"`, `"payDeadline"`, `"frozen":`},
+	{`"status":"CANCELLED"`, `"status":"RESERVED"`},
+	{`"now":`, `"availability":`},
+	{`"code":"RESERVATION_UNCONFIRMED"`, `"status":"RESERVED"`},
+}
+
+func TestTheTourOfTheREADMEDoesWhatItSays(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := block.FindAllStringSubmatch(string(text), -1)
+	if len(blocks) != len(expected) {
+		t.Fatalf("the README has %d blocks of tour, this test expects %d", len(blocks), len(expected))
+	}
+	stack, err := local.Up(t.Context(), local.Options{DataDir: t.TempDir(), Out: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+
+	const mark = "-----8<-----"
+	var script strings.Builder
+	script.WriteString("set -u\n")
+	for _, b := range blocks {
+		script.WriteString(strings.ReplaceAll(b[1], "http://127.0.0.1:8088", stack.Addresses.API))
+		script.WriteString("\necho '" + mark + "'\n")
+	}
+	shell := exec.CommandContext(t.Context(), "bash")
+	shell.Stdin = strings.NewReader(script.String())
+	output, err := shell.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the tour ended with %v:\n%s", err, output)
+	}
+	parts := strings.Split(string(output), mark)
+	for i, words := range expected {
+		rest := parts[i]
+		for _, word := range words {
+			_, after, found := strings.Cut(rest, word)
+			if !found {
+				t.Errorf("block %d does not go on with %s:\n%s", i+1, word, parts[i])
+				break
+			}
+			rest = after
+		}
+	}
+}

@@ -1,0 +1,94 @@
+#!lua
+-- Takes units of one ticket type for one user, all or nothing, and names them by the order id.
+-- KEYS[1] rules     hash
+-- KEYS[2] buyers    hash
+-- KEYS[3] log       hash
+-- KEYS[4] pending   zset
+-- ARGV[1] order     field of the id's entry: "t" and the 16 bytes of the order id
+-- ARGV[2] user      field of the mark: "u" and the user id
+-- ARGV[3] type      ticket type
+-- ARGV[4] counter   field of the type's counter: "left:" and the type
+-- ARGV[5] quantity  units, a whole number from 1
+-- ARGV[6] bucket    number of the bucket to try first, from 0
+-- ARGV[7] buckets   number of buckets of the type
+-- ARGV[8] offset    ms, added to the clock
+-- Returns: the entry "<seq> <quantity> <before> <type> <alloc> <user>" when taken now; for an id that the log knows
+--   {"REPLAY", entry, dead or nil, move or nil, pending score or nil}; else words: "NOT_LOADED", "NOT_STARTED <opens ms> <now us>",
+--   "ENDED <closes ms> <now us>", "SUSPENDED", "CLOSED", "ALREADY_RESERVED <16 bytes>", "INSUFFICIENT <left>",
+--   "LIMIT <limit> <held>", "OTHER_USER", "BAD_QUANTITY".
+-- Idempotent by: order
+-- Caller: Store.Reserve
+local call = redis.call
+local rules, buyers, log, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local order, user, counter, quantity, bucket = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
+local bucket_counter = counter .. ':' .. bucket
+
+local r = call('HMGET', rules, 'open', 'status', 'opens', 'closes', 'limit', 'seq', counter, bucket_counter)
+local marks = call('HMGET', buyers, '#', user)
+local epoch, opens, closes, before, have, mark = r[1], r[3], r[4], r[7], r[8], marks[2]
+if not (epoch and have) or marks[1] ~= epoch then return 'NOT_LOADED' end
+
+-- Whoever has an entry in the log has a mark, so a stranger needs no look into the log to be refused.
+local held = 0
+if mark then
+  local known = call('HMGET', log, '#', order, 'x' .. order, 'm' .. order)
+  if known[1] ~= epoch then return 'NOT_LOADED' end
+  if known[2] then return {'REPLAY', known[2], known[3], known[4], call('ZSCORE', pending, order)} end
+  held = string.sub(mark, 1, -18) + 0
+end
+
+local clock = call('TIME')
+local now = clock[1] * 1000000 + clock[2] + ARGV[8] * 1000
+if now < opens * 1000 then return string.format('NOT_STARTED %s %d', opens, now) end
+if now >= closes * 1000 then return string.format('ENDED %s %d', closes, now) end
+if r[2] ~= 'P' then return r[2] == 'S' and 'SUSPENDED' or 'CLOSED' end
+
+local limit, left, wanted = r[5] + 0, before + 0, quantity + 0
+if held > 0 and limit == 1 then return 'ALREADY_RESERVED ' .. string.sub(mark, -16) end
+if left < wanted then return 'INSUFFICIENT ' .. before end
+if held + wanted > limit then return 'LIMIT ' .. limit .. ' ' .. held end
+if wanted < 1 or wanted % 1 ~= 0 then return 'BAD_QUANTITY' end
+if not mark then
+  local known = call('HMGET', log, '#', order)
+  if known[1] ~= epoch then return 'NOT_LOADED' end
+  if known[2] then return 'OTHER_USER' end
+end
+
+-- The first bucket gives all, or what it has is combined with what the others have, going round from there.
+local alloc, changes
+if have + 0 >= wanted then
+  alloc = bucket .. ':' .. quantity
+else
+  local first, buckets, prefix, names = bucket + 0, ARGV[7] + 0, counter .. ':', {}
+  for i = 1, buckets do names[i] = prefix .. i - 1 end
+  local there, need, n, low = call('HMGET', rules, unpack(names)), wanted, 0, nil
+  changes = {}
+  for i = first, first + buckets - 1 do
+    local at = i % buckets + 1
+    local units, count, rest = there[at] + 0, there[at], '0'
+    if units > 0 then
+      if units > need then units, count, rest = need, need, units - need end
+      changes[n + 1], changes[n + 2], n, need = names[at], rest, n + 2, need - units
+      local piece = at - 1 .. ':' .. count
+      if i < buckets then alloc = alloc and alloc .. ',' .. piece or piece
+      else low = low and low .. ',' .. piece or piece end
+      if need == 0 then break end
+    end
+  end
+  if need > 0 then return 'INSUFFICIENT ' .. before end
+  if low then alloc = alloc and low .. ',' .. alloc or low end
+end
+
+local seq = r[6] + 1
+if now > seq then seq = now end
+seq = string.format('%d', seq)
+local entry = seq .. ' ' .. quantity .. ' ' .. before .. ' ' .. ARGV[3] .. ' ' .. alloc .. ' ' .. user
+call('ZADD', pending, seq, order) -- first, because pending is the one key whose type no read has proved
+call('HSET', log, order, entry)
+call('HSET', buyers, user, (mark and held + wanted or quantity) .. order)
+if changes then
+  call('HSET', rules, 'seq', seq, counter, left - wanted, unpack(changes))
+else
+  call('HSET', rules, 'seq', seq, counter, left - wanted, bucket_counter, have - wanted)
+end
+return entry

@@ -1,0 +1,207 @@
+package checkout
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/shared/order"
+	"holdfast/shared/sale"
+	"holdfast/shared/sqltx"
+	"holdfast/shared/stock"
+)
+
+// errGate is what a batch on trust ends with when a gate of the database refuses.
+var errGate = errors.New("checkout: a gate refused")
+
+// CreateOrders makes orders of a batch of reservations, all in one transaction, and says what became of each. An id that is known
+// already is reported as it stands; an id that is known for another wish is poison. Messages of a sale that was closed become
+// CANCELLED orders, as do those that the database has no units for or whose user holds too many. It is safe to call it twice, and
+// at once, with the same messages.
+//
+// On an error nothing is known to have been done and all messages must be delivered again: sqltx.ErrUnavailable when the database
+// could not be reached, sqltx.ErrCommitUnclear when a COMMIT stayed without answer and no row of it was found afterwards.
+func (c *Checkout) CreateOrders(ctx context.Context, messages []Message) (Outcome, error) {
+	b := newBatch(messages)
+	if len(b.messages) == 0 {
+		return Outcome{}, nil
+	}
+	out, err := c.createBatch(ctx, b, onTrust)
+	if errors.Is(err, errGate) {
+		out, err = c.createBatch(ctx, b, withCare)
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	return out, nil
+}
+
+// manner is how a batch is written: on trust that Redis gave away what there is, or with care after a gate refused.
+type manner bool
+
+const (
+	onTrust  manner = false
+	withCare manner = true
+)
+
+func (c *Checkout) createBatch(ctx context.Context, b *batch, how manner) (out Outcome, err error) {
+	err = c.db.Run(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		out, err = c.writeBatch(ctx, tx, b, how)
+		return err
+	})
+	if errors.Is(err, sqltx.ErrCommitUnclear) {
+		return c.resolve(ctx, b, out, err)
+	}
+	return out, err
+}
+
+// writeBatch does the work of one batch inside a transaction.
+func (c *Checkout) writeBatch(ctx context.Context, tx *sql.Tx, b *batch, how manner) (Outcome, error) {
+	activities, err := c.catalog.LockShared(ctx, tx, b.activities())
+	if err != nil {
+		return Outcome{}, err
+	}
+	now, err := c.db.Now(ctx, tx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	orders, out := b.plan(activities, now)
+	mine, known, err := order.Claim(ctx, tx, orders, newBatchID())
+	if err != nil {
+		return Outcome{}, err
+	}
+	var fresh []order.Order
+	for _, o := range orders {
+		if mine[o.ID] {
+			fresh = append(fresh, o)
+		}
+	}
+	out.report(b, known)
+	limits := limitsOf(activities)
+	if how == withCare {
+		if err := judgeFresh(ctx, tx, fresh, limits, now); err != nil {
+			return Outcome{}, err
+		}
+	}
+	if err := writeFresh(ctx, tx, fresh, limits, now); err != nil {
+		return Outcome{}, gate(err, how)
+	}
+	out.add(fresh)
+	return out, nil
+}
+
+// plan makes an order of every message that can become one: PAID when nothing is owed, else UNPAID with a deadline; CANCELLED when
+// the sale is closed. The rest is poison.
+func (b *batch) plan(activities map[string]*sale.Activity, now time.Time) ([]order.Order, Outcome) {
+	out := Outcome{Poison: b.poison[:len(b.poison):len(b.poison)]}
+	orders := make([]order.Order, 0, len(b.messages))
+	for _, m := range b.messages {
+		a := activities[m.ActivityID]
+		if reason := unfit(m, a); reason != "" {
+			out.Poison = append(out.Poison, Poison{m, reason})
+			continue
+		}
+		o := newOrder(a, m, now)
+		switch {
+		case a.Status == sale.Closed || a.Status == sale.Cancelled:
+			o.Cancel(order.SaleClosed, now)
+		case o.Amount.IsZero():
+			o.Fulfil()
+		default:
+			o.Await(now.Add(a.PayWindow))
+		}
+		orders = append(orders, o)
+	}
+	return orders, out
+}
+
+func newOrder(a *sale.Activity, m Message, now time.Time) order.Order {
+	t, _ := a.Type(m.TicketType)
+	source := order.FromSale
+	if m.MessageID == "" {
+		source = order.FromSweep
+	}
+	return order.New(a, t, m.Reservation, source, m.MessageID, now)
+}
+
+// report sorts the orders that were there before by their state. One that is known for another wish makes the message poison.
+func (out *Outcome) report(b *batch, known map[sale.OrderID]order.Order) {
+	for _, m := range b.messages {
+		o, found := known[m.OrderID]
+		if !found {
+			continue
+		}
+		if !o.SameWish(m.ActivityID, m.UserID, m.TicketType, m.Quantity) {
+			out.Poison = append(out.Poison, Poison{m, poisonForeign})
+			continue
+		}
+		out.add([]order.Order{o})
+	}
+}
+
+func (out *Outcome) add(orders []order.Order) {
+	for _, o := range orders {
+		if o.Status.Live() {
+			out.Live = append(out.Live, o)
+		} else {
+			out.Cancelled = append(out.Cancelled, o)
+		}
+	}
+}
+
+// writeFresh writes everything that goes with claimed orders, the buckets last.
+func writeFresh(ctx context.Context, tx *sql.Tx, fresh []order.Order, limits map[string]int, now time.Time) error {
+	holdings, buckets := make(order.Holdings), make(stock.BucketChanges)
+	var dead []order.Order
+	for i := range fresh {
+		switch o := &fresh[i]; o.Status {
+		case order.Unpaid:
+			holdings.Add(o)
+			buckets.Add(o.ActivityID, o.TicketType, o.Allocations, 1, 0)
+		case order.Paid:
+			holdings.Add(o)
+			buckets.Add(o.ActivityID, o.TicketType, o.Allocations, 0, 1)
+		default:
+			dead = append(dead, *o)
+		}
+	}
+	if err := order.Hold(ctx, tx, holdings, limits, now); err != nil {
+		return err
+	}
+	if err := order.Route(ctx, tx, fresh); err != nil {
+		return err
+	}
+	if err := order.LogTaken(ctx, tx, fresh); err != nil {
+		return err
+	}
+	if err := order.LogGivenBack(ctx, tx, dead, now); err != nil {
+		return err
+	}
+	return stock.ChangeBuckets(ctx, tx, buckets, now)
+}
+
+// gate tells a refusal that a second run with care can settle from a failure. With care nothing is refused any more, since all was
+// decided on locked rows: then it is an error.
+func gate(err error, how manner) error {
+	if how == onTrust && (sqltx.CheckViolated(err) || errors.Is(err, stock.ErrBucketShort)) {
+		return fmt.Errorf("%w: %w", errGate, err)
+	}
+	return err
+}
+
+func limitsOf(activities map[string]*sale.Activity) map[string]int {
+	limits := make(map[string]int, len(activities))
+	for id, a := range activities {
+		limits[id] = a.PerUserLimit
+	}
+	return limits
+}
+
+func newBatchID() order.BatchID {
+	var id order.BatchID
+	_, _ = rand.Read(id[:]) // never fails
+	return id
+}

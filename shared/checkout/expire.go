@@ -1,0 +1,41 @@
+package checkout
+
+import (
+	"context"
+	"database/sql"
+
+	"holdfast/shared/order"
+)
+
+// Expire cancels one page of unpaid orders whose deadline is reached, longest overdue first, and gives their units back. It returns
+// how many it cancelled, and how many were overdue in the page: fewer than limit means that no others were. Orders that somebody
+// else has locked are passed over, and paid or cancelled meanwhile they are left alone. An error of the database means that the
+// page was not cancelled; what Redis could not give back is left to repair.
+func (c *Checkout) Expire(ctx context.Context, limit int) (cancelled, overdue int, err error) {
+	now, err := c.db.Now(ctx, c.db)
+	if err != nil {
+		return 0, 0, err
+	}
+	ids, err := order.Overdue(ctx, c.db, now, limit)
+	if err != nil || len(ids) == 0 {
+		return 0, 0, err
+	}
+	var expired []order.Order
+	err = c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		now, err := c.db.Now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if expired, err = order.LockOverdue(ctx, tx, ids, now); err != nil || len(expired) == 0 {
+			return err
+		}
+		return cancelLocked(ctx, tx, expired, order.PayTimeout, now)
+	})
+	if err != nil {
+		return 0, len(ids), err
+	}
+	if err := c.release(ctx, expired); err != nil {
+		c.log.Warn("the units of expired orders are left to repair", "orders", len(expired), "error", err)
+	}
+	return len(expired), len(ids), nil
+}

@@ -1,0 +1,95 @@
+package api
+
+import "strings"
+
+// Access says whom a route is for.
+type Access int
+
+// Public routes need no token, User routes the token of any user, Operator routes a token whose operator claim allows the
+// method: operator.read for GET, operator for everything.
+const (
+	Public Access = iota
+	User
+	Operator
+)
+
+// String is the access in words, as the OpenAPI file and the tests write it.
+func (a Access) String() string { return [...]string{"public", "user", "operator"}[a] }
+
+// Route is one call of the contract.
+type Route struct {
+	Method    string // in capitals
+	Path      string // with parameters in braces, as API Gateway writes them: /v1/orders/{orderId}
+	Function  string // the folder under functions/api that answers it
+	Operation string // the name of the call: operationId of OpenAPI, and the operation within operate-sales
+	Access    Access
+}
+
+// Routes is every call that the functions answer. The front of the local stack mounts exactly these, the template is paired
+// with them by a test, the OpenAPI file as well, and operate-sales finds its operation here.
+var Routes = []Route{
+	{"GET", "/v1/activities", "list-activities", "listActivities", Public},
+	{"GET", "/v1/activities/{activityId}", "get-activity", "getActivity", Public},
+	{"GET", "/v1/activities/{activityId}/me", "my-activity", "myActivity", User},
+	{"POST", "/v1/activities/{activityId}/reservations", "reserve-ticket", "reserveTicket", User},
+	{"GET", "/v1/orders", "list-orders", "listOrders", User},
+	{"GET", "/v1/orders/{orderId}", "get-order", "getOrder", User},
+	{"POST", "/v1/orders/{orderId}/cancellation", "cancel-order", "cancelOrder", User},
+	{"GET", "/v1/health", "health", "health", Public},
+	{"GET", "/v1/openapi.json", "get-openapi", "getOpenapi", Public},
+
+	{"POST", "/ops/v1/activities", "operate-sales", "createActivity", Operator},
+	{"GET", "/ops/v1/activities", "operate-sales", "operatorListActivities", Operator},
+	{"GET", "/ops/v1/activities/{activityId}", "operate-sales", "operatorGetActivity", Operator},
+	{"PATCH", "/ops/v1/activities/{activityId}", "operate-sales", "changeActivity", Operator},
+	{"POST", "/ops/v1/activities/{activityId}/publication", "operate-sales", "publishActivity", Operator},
+	{"POST", "/ops/v1/activities/{activityId}/suspension", "operate-sales", "suspendActivity", Operator},
+	{"POST", "/ops/v1/activities/{activityId}/resumption", "operate-sales", "resumeActivity", Operator},
+	{"POST", "/ops/v1/activities/{activityId}/closure", "operate-sales", "closeActivity", Operator},
+	{"POST", "/ops/v1/activities/{activityId}/stock-adjustments", "operate-sales", "adjustStock", Operator},
+	{"GET", "/ops/v1/activities/{activityId}/stock", "operate-sales", "readStock", Operator},
+	{"GET", "/ops/v1/orders", "operate-sales", "operatorListOrders", Operator},
+	{"GET", "/ops/v1/orders/{orderId}", "operate-sales", "operatorGetOrder", Operator},
+	{"POST", "/ops/v1/orders/{orderId}/payment", "operate-sales", "markOrderPaid", Operator},
+	{"POST", "/ops/v1/orders/{orderId}/cancellation", "operate-sales", "operatorCancelOrder", Operator},
+	{"GET", "/ops/v1/dead-letters", "operate-sales", "listDeadLetters", Operator},
+	{"GET", "/ops/v1/alerts", "operate-sales", "listAlerts", Operator},
+	{"GET", "/ops/v1/audit-log", "operate-sales", "readAuditLog", Operator},
+}
+
+// FindRoute gives the route of a request and the values of its path's parameters. When no route has this path, found is
+// false and methods empty; when routes have the path but not the method, methods lists what they take.
+func FindRoute(method, path string) (route Route, params map[string]string, methods []string, found bool) {
+	for _, r := range Routes {
+		values, ok := matchPath(r.Path, path)
+		if !ok {
+			continue
+		}
+		if r.Method == method {
+			return r, values, nil, true
+		}
+		methods = append(methods, r.Method)
+	}
+	return Route{}, nil, methods, false
+}
+
+// matchPath compares a path with a pattern, segment by segment. No pattern of the table has a literal where another has a
+// parameter with the same number of segments, so the order of the table decides nothing.
+func matchPath(pattern, path string) (map[string]string, bool) {
+	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(want) != len(have) {
+		return nil, false
+	}
+	values := make(map[string]string, 2)
+	for i, segment := range want {
+		if name, isParam := strings.CutPrefix(segment, "{"); isParam {
+			if have[i] == "" {
+				return nil, false
+			}
+			values[strings.TrimSuffix(name, "}")] = have[i]
+		} else if segment != have[i] {
+			return nil, false
+		}
+	}
+	return values, true
+}

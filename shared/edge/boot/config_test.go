@@ -1,0 +1,54 @@
+package boot
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestEnvironmentsAreReadAsTheNeedsSay(t *testing.T) {
+	t.Setenv("HOLDFAST_REDIS_ADDR", "cache:6379")
+	t.Setenv("HOLDFAST_REDIS_TLS", "true")
+	t.Setenv("HOLDFAST_REDIS_AUTH_SECRET", "none")
+	t.Setenv("HOLDFAST_MYSQL_ADDR", "proxy:3306")
+	t.Setenv("HOLDFAST_MYSQL_DATABASE", "holdfast")
+	t.Setenv("HOLDFAST_MYSQL_SECRET", "arn:secret")
+	t.Setenv("HOLDFAST_MYSQL_TLS", "true")
+	c, err := FromEnv(Redis, MySQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.RedisAddr != "cache:6379" || !c.RedisTLS || c.RedisCluster || c.RedisSecret != "" {
+		t.Errorf("redis: %+v", c)
+	}
+	if c.MySQLDSN != "tcp(proxy:3306)/holdfast?tls=true" || c.MySQLSecret != "arn:secret" {
+		t.Errorf("mysql: %+v", c)
+	}
+	if c.Claims.UserID != "sub" || c.Claims.Operator != "scope" {
+		t.Errorf("claims: %+v", c.Claims)
+	}
+	if _, err := Open(c); err != nil {
+		t.Errorf("open: %v", err)
+	}
+	if c, err = FromEnv(); err != nil || c.RedisAddr != "" || c.MySQLDSN != "" {
+		t.Errorf("without needs: %+v, %v", c, err)
+	}
+}
+
+func TestEveryMistakeIsNamedAtOnceAndNoValueQuoted(t *testing.T) {
+	t.Setenv("HOLDFAST_REDIS_CLUSTER", "sometimes")
+	t.Setenv("HOLDFAST_MYSQL_ADDR", "secret-host:3306")
+	_, err := FromEnv(Redis, MySQL, OrdersQueue, DeadLetterQueue)
+	if !errors.Is(err, ErrConfig) {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"HOLDFAST_REDIS_ADDR", "HOLDFAST_REDIS_CLUSTER", "HOLDFAST_MYSQL_DATABASE", "HOLDFAST_MYSQL_SECRET",
+		"HOLDFAST_ORDERS_QUEUE_URL", "HOLDFAST_DEAD_LETTER_QUEUE_URL"} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is not named", name)
+		}
+	}
+	if strings.Contains(err.Error(), "secret-host") || strings.Contains(err.Error(), "sometimes") {
+		t.Errorf("a value is quoted: %v", err)
+	}
+}

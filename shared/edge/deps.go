@@ -1,0 +1,55 @@
+package edge
+
+import (
+	"context"
+	"log/slog"
+
+	"holdfast/shared/catalog"
+	"holdfast/shared/checkout"
+	"holdfast/shared/reconcile"
+	"holdfast/shared/sale"
+	"holdfast/shared/sqltx"
+	"holdfast/shared/stock"
+)
+
+// Deps is what functions are built from. Each constructor says what it takes of it; the rest may be nil.
+type Deps struct {
+	DB        *sqltx.DB
+	Stock     *stock.Store
+	Catalog   *catalog.Catalog
+	Checkout  *checkout.Checkout
+	Reconcile *reconcile.Reconciler
+	Orders    Orders
+	Returns   Returns
+	Claims    Claims
+	Log       *slog.Logger // never gets tokens, user ids, or Idempotency-Keys
+}
+
+// Orders is the way to create-orders: a queue, whatever carries it.
+type Orders interface {
+	// Publish hands one reservation over. nil means that the queue has accepted it for good; any error leaves open whether it
+	// has. It makes one attempt and ends with ctx.
+	Publish(ctx context.Context, r sale.Reservation) error
+}
+
+// Returns takes back what create-orders was given and cannot make an order of.
+type Returns interface {
+	// SetAside gives a message up: it goes to the dead-letter queue with a reason in code and words. nil means it is there.
+	SetAside(ctx context.Context, body, reason, detail string) error
+	// SendAgain puts messages back into the queue with a delay, as new messages whose receives are counted from zero. It
+	// answers one error per message, in order; nil means that the queue has accepted it.
+	SendAgain(ctx context.Context, messages []Again) []error
+}
+
+// Again is a message that is sent again: its text, and how often it has been sent again before.
+type Again struct {
+	Body  string
+	Times int
+}
+
+// Claims names the claims of a verified token that say who calls. They are fixed at the first deployment: another user claim
+// would make every user another person.
+type Claims struct {
+	UserID   string // "sub" unless configured
+	Operator string // "scope" unless configured
+}

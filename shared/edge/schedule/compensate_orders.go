@@ -1,0 +1,15 @@
+package schedule
+
+import (
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"holdfast/shared/edge"
+	"holdfast/shared/reconcile"
+)
+
+// NewCompensateOrders builds compensate-orders: loads that were asked for, rules and adjustments that Redis missed, reservations that
+// are pending for too long, CANCELLED orders whose units are not known to be back. It takes Reconcile and Log.
+func NewCompensateOrders(d edge.Deps) lambda.Handler {
+	pass := reconcile.NewCompensate(d.Reconcile, reconcile.CompensateConfig{})
+	return &job[reconcile.CompensateSummary]{Deps: d, name: "compensate-orders", run: pass.Run}
+}
