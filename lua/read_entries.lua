@@ -6,7 +6,7 @@
 -- ARGV[1..] order: the field of an id's entry, "t" and 16 bytes
 -- Returns: {"OPEN" or "LOADING" or "NOT_LOADED", then per order {entry or nil, dead or nil, move or nil, pending score or nil}}.
 -- Idempotent by: reading only
--- Caller: Store.Entries
+-- Caller: Store.readEntries
 local call = redis.call
 local rules, log, pending = KEYS[1], KEYS[2], KEYS[3]
 local r = call('HMGET', rules, 'epoch', 'open')

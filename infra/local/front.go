@@ -38,6 +38,9 @@ func (f *front) handler() http.Handler {
 	for _, route := range api.Routes {
 		mux.HandleFunc(route.Method+" "+route.Path, func(w http.ResponseWriter, r *http.Request) { f.serve(w, r, route) })
 	}
+	// The template sends every other path of operators to their function too, which knows what there is.
+	others := api.Route{Method: "ANY", Path: "/ops/v1/{proxy...}", Function: "operate-sales", Access: api.Operator}
+	mux.HandleFunc(others.Path, func(w http.ResponseWriter, r *http.Request) { f.serve(w, r, others) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { gatewayAnswer(w, http.StatusNotFound, "Not Found") })
 	return mux
 }
@@ -120,7 +123,7 @@ func pathParameters(r *http.Request, pattern string) map[string]string {
 	parameters := make(map[string]string, 1)
 	for _, segment := range strings.Split(pattern, "/") {
 		if name, found := strings.CutPrefix(segment, "{"); found {
-			name = strings.TrimSuffix(name, "}")
+			name = strings.TrimSuffix(strings.TrimSuffix(name, "}"), "...")
 			parameters[name] = r.PathValue(name)
 		}
 	}

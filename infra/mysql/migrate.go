@@ -26,7 +26,7 @@ func Migrations() fs.FS {
 // finished by the next call. While another migrator works on the same database it waits, as long as ctx allows. It returns the
 // first error of the server, or of ctx.
 func Migrate(ctx context.Context, db *sql.DB) error {
-	p, err := provider(db)
+	p, err := provider(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func Migrate(ctx context.Context, db *sql.DB) error {
 
 // Down takes every migration back, and with them all data. It is for tests and for throwing a stack away.
 func Down(ctx context.Context, db *sql.DB) error {
-	p, err := provider(db)
+	p, err := provider(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func Down(ctx context.Context, db *sql.DB) error {
 // Version gives the version that the database has and the newest there is; equal means up to date. A database that was never
 // migrated has version 0.
 func Version(ctx context.Context, db *sql.DB) (current, newest int64, err error) {
-	p, err := provider(db)
+	p, err := provider(ctx, db)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -62,9 +62,12 @@ func Version(ctx context.Context, db *sql.DB) (current, newest int64, err error)
 	return current, newest, nil
 }
 
-func provider(db *sql.DB) (*goose.Provider, error) {
+func provider(ctx context.Context, db *sql.DB) (*goose.Provider, error) {
+	if err := prepareVersions(ctx, db); err != nil {
+		return nil, err
+	}
 	p, err := goose.NewProvider(goose.DialectMySQL, db, Migrations(),
-		goose.WithSessionLocker(sessionLock{}), goose.WithDisableGlobalRegistry(true))
+		goose.WithTableName(versionTable), goose.WithSessionLocker(sessionLock{}), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return nil, fmt.Errorf("reading the migrations: %w", err)
 	}

@@ -206,7 +206,7 @@ func textOrNull(raw json.RawMessage) any {
 // refused turns a CHECK of the database, or a value that does not fit its column, into a fault; other errors stay.
 func refused(err error) error {
 	var known *fault.Error
-	if errors.As(err, &known) || !(sqltx.CheckViolated(err) || sqltx.OutOfRange(err)) {
+	if errors.As(err, &known) || !sqltx.CheckViolated(err) && !sqltx.OutOfRange(err) {
 		return err
 	}
 	return fault.Wrap(fault.ValidationFailed, errors.Join(ErrRefused, err), "a rule of the database refuses these values")

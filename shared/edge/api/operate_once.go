@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"holdfast/shared/edge"
 	"holdfast/shared/idempotency"
@@ -27,7 +25,7 @@ func (o *operate) once(call operation) operation {
 			return call(ctx, r, by)
 		}
 		hash := idempotency.Hash(r.Body)
-		before, err := o.kept(ctx, key, hash)
+		before, err := keptAnswers{o.DB}.find(ctx, key, hash)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +36,7 @@ func (o *operate) once(call operation) operation {
 		if err != nil {
 			return nil, err
 		}
-		if err := o.keep(ctx, key, hash, response); err != nil {
+		if err := (keptAnswers{o.DB}).keep(ctx, key, hash, response); err != nil {
 			o.Log.WarnContext(ctx, "an idempotency key was not kept", "requestId", r.ID, "error", edge.Loggable(err))
 		}
 		return response, nil
@@ -49,41 +47,4 @@ func (o *operate) once(call operation) operation {
 func replay(a *idempotency.Answer) *Response {
 	return &Response{Status: a.Status, Body: a.Body, Header: map[string]string{
 		"Content-Type": "application/json", "Cache-Control": "no-store", "Idempotency-Replayed": "true"}}
-}
-
-// errOnlyLooked ends a transaction that was to change nothing.
-var errOnlyLooked = errors.New("api: only looked")
-
-// kept gives the answer that the key has had, or nil. It returns IdempotencyKeyReused when that was to another body. It leaves no
-// claim behind: a call that is refused is not remembered.
-func (o *operate) kept(ctx context.Context, key idempotency.Key, hash idempotency.BodyHash) (before *idempotency.Answer, err error) {
-	err = o.DB.Run(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		now, err := o.DB.Now(ctx, tx)
-		if err != nil {
-			return err
-		}
-		if before, err = idempotency.Begin(ctx, tx, key, hash, now); err != nil {
-			return err
-		}
-		return errOnlyLooked
-	})
-	if errors.Is(err, errOnlyLooked) {
-		err = nil
-	}
-	return before, err
-}
-
-// keep remembers an answer, unless somebody who did the same at the same time was first.
-func (o *operate) keep(ctx context.Context, key idempotency.Key, hash idempotency.BodyHash, answer *Response) error {
-	return o.DB.Run(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		now, err := o.DB.Now(ctx, tx)
-		if err != nil {
-			return err
-		}
-		before, err := idempotency.Begin(ctx, tx, key, hash, now)
-		if err != nil || before != nil {
-			return err
-		}
-		return idempotency.Finish(ctx, tx, key, idempotency.Answer{Status: answer.Status, Body: answer.Body})
-	})
 }

@@ -84,7 +84,7 @@ func (m migration) migrate(ctx context.Context) (int64, error) {
 // short cuts an error's text to what CloudFormation takes.
 func short(err error) error {
 	if text := err.Error(); len(text) > maxReason {
-		return fmt.Errorf("%s...", text[:maxReason])
+		return fmt.Errorf("%s (cut off here)", text[:maxReason])
 	}
 	return err
 }

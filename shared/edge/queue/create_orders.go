@@ -38,7 +38,15 @@ func NewCreateOrders(d edge.Deps) lambda.Handler { return &createOrders{d} }
 type work struct {
 	records []events.SQSMessage
 	byID    map[string]events.SQSMessage
-	failed  map[string]bool // messages that are to be delivered again
+	poison  []poison           // to be set aside
+	again   []checkout.Message // to be sent again
+	failed  map[string]bool    // ids of messages that are to be delivered again
+}
+
+// poison is a message that can never become an order.
+type poison struct {
+	record         events.SQSMessage
+	reason, detail string
 }
 
 // Invoke handles one event. It returns an error, and thereby the whole batch, only for a payload that is no event.
@@ -54,18 +62,21 @@ func (h *createOrders) Invoke(ctx context.Context, payload []byte) ([]byte, erro
 		w.byID[m.MessageId] = m
 		r, err := Decode([]byte(m.Body))
 		if err != nil {
-			h.setAside(ctx, w, m, reasonUnreadable, err.Error())
+			w.poison = append(w.poison, poison{m, reasonUnreadable, err.Error()})
 			continue
 		}
 		messages = append(messages, checkout.Message{Reservation: r, MessageID: m.MessageId})
 	}
-	h.create(ctx, w, messages)
+	working, cancel := withoutEnd(ctx)
+	defer cancel()
+	h.create(working, w, messages)
+	h.giveBack(ctx, w)
 	h.Log.InfoContext(ctx, "batch", "function", "create-orders", "messages", len(records), "failed", len(w.failed),
 		"durationMs", time.Since(start).Milliseconds())
 	return partialAnswer(records, w.failed)
 }
 
-// create makes orders of the messages. When the database is away all of them are sent again; when the transaction fails for
+// create makes orders of the messages. When the database is away all of them are to be sent again; when the transaction fails for
 // another reason each is tried alone, so that the one to blame fails alone.
 func (h *createOrders) create(ctx context.Context, w *work, messages []checkout.Message) {
 	if len(messages) == 0 {
@@ -77,7 +88,7 @@ func (h *createOrders) create(ctx context.Context, w *work, messages []checkout.
 		h.finish(ctx, w, out)
 	case isAway(err):
 		h.Log.WarnContext(ctx, "the database is away; messages are sent again", "messages", len(messages), "error", edge.Loggable(err))
-		h.sendAgain(ctx, w, messages)
+		w.again = append(w.again, messages...)
 	case len(messages) == 1:
 		h.Log.ErrorContext(ctx, "a message failed", "messageId", messages[0].MessageID, "orderId", messages[0].OrderID,
 			"error", edge.Loggable(err))
@@ -106,10 +117,10 @@ func isAway(err error) bool {
 		sqltx.Retryable(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// finish tells Redis, and sets aside what can never become an order.
+// finish tells Redis, and notes what can never become an order.
 func (h *createOrders) finish(ctx context.Context, w *work, out checkout.Outcome) {
 	for _, p := range out.Poison {
-		h.setAside(ctx, w, w.byID[p.Message.MessageID], reasonUnfit, p.Reason)
+		w.poison = append(w.poison, poison{w.byID[p.Message.MessageID], reasonUnfit, p.Reason})
 	}
 	if err := h.Checkout.Settle(ctx, out); err != nil {
 		h.Log.WarnContext(ctx, "repair finishes what redis was not told", "orders", len(out.Live)+len(out.Cancelled),
@@ -117,33 +128,42 @@ func (h *createOrders) finish(ctx context.Context, w *work, out checkout.Outcome
 	}
 }
 
-// setAside gives one message up. If the dead-letter queue does not take it, it is delivered again.
-func (h *createOrders) setAside(ctx context.Context, w *work, m events.SQSMessage, reason, detail string) {
+// giveBack sends back what the batch left over. What the queues do not take in time is reported failed, and delivered again.
+func (h *createOrders) giveBack(ctx context.Context, w *work) {
 	ctx, cancel := context.WithTimeout(ctx, returnBudget)
 	defer cancel()
-	if err := h.Returns.SetAside(ctx, m.Body, reason, detail); err != nil {
-		h.Log.LogAttrs(ctx, slog.LevelError, "a poison message could not be set aside", slog.String("messageId", m.MessageId),
-			slog.String("reason", reason), slog.String("error", edge.Loggable(err)))
-		w.failed[m.MessageId] = true
-		return
+	h.sendAgain(ctx, w)
+	for _, p := range w.poison {
+		words := "a poison message is set aside"
+		attributes := []slog.Attr{slog.String("messageId", p.record.MessageId), slog.String("reason", p.reason), slog.String("detail", p.detail)}
+		if err := h.Returns.SetAside(ctx, p.record.Body, p.reason, p.detail); err != nil {
+			w.failed[p.record.MessageId] = true
+			words = "a poison message could not be set aside"
+			attributes = append(attributes, slog.String("error", edge.Loggable(err)))
+		}
+		h.Log.LogAttrs(ctx, slog.LevelError, words, attributes...)
 	}
-	h.Log.LogAttrs(ctx, slog.LevelError, "a poison message is set aside", slog.String("messageId", m.MessageId),
-		slog.String("reason", reason), slog.String("detail", detail))
 }
 
-// sendAgain puts sound messages back as new ones, so that an outage, however long, uses up no receives. One that the queue does
-// not take is reported failed, and waits for its visibility timeout.
-func (h *createOrders) sendAgain(ctx context.Context, w *work, messages []checkout.Message) {
-	ctx, cancel := context.WithTimeout(ctx, returnBudget)
-	defer cancel()
-	again := make([]edge.Again, len(messages))
-	for i, m := range messages {
+// sendAgain puts sound messages back as new ones, so that an outage, however long, uses up no receives.
+func (h *createOrders) sendAgain(ctx context.Context, w *work) {
+	again := make([]edge.Again, len(w.again))
+	for i, m := range w.again {
 		record := w.byID[m.MessageID]
 		again[i] = edge.Again{Body: record.Body, Times: count(attribute(record, attributeTimes))}
 	}
 	for i, err := range h.Returns.SendAgain(ctx, again) {
 		if err != nil {
-			w.failed[messages[i].MessageID] = true
+			w.failed[w.again[i].MessageID] = true
 		}
 	}
+}
+
+// withoutEnd cuts the time for sending back off the function's own.
+func withoutEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, deadline.Add(-returnBudget))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -70,8 +71,8 @@ func Decode(body []byte) (sale.Reservation, error) {
 		return sale.Reservation{}, unreadable("userId is not 1 to 128 characters")
 	case m.TicketType == "" || len(m.TicketType) > 64:
 		return sale.Reservation{}, unreadable("ticketType is not 1 to 64 characters")
-	case m.Before < -1:
-		return sale.Reservation{}, unreadable("before is below -1")
+	case m.Before < -1 || m.Before > math.MaxInt32:
+		return sale.Reservation{}, unreadable("before is no figure of a counter")
 	}
 	// The compact form is checked, and sorted, by the one reader of allocations there is.
 	allocations, err := sale.ParseAllocations(m.Allocations.Compact())

@@ -96,6 +96,7 @@ func TestWhatNobodyWroteIsUnreadable(t *testing.T) {
 		"one bucket twice":         strings.Replace(good, `"bucket":3`, `"bucket":0`, 1),
 		"no time":                  strings.Replace(good, `"2030-01-31T10:00:00.120Z"`, `"soon"`, 1),
 		"a figure below -1":        strings.Replace(good, `"before":10`, `"before":-2`, 1),
+		"a figure beyond counters": strings.Replace(good, `"before":10`, `"before":2147483648`, 1),
 	} {
 		if r, err := Decode([]byte(bad)); !errors.Is(err, ErrUnreadable) {
 			t.Errorf("%s: read as %+v, %v", name, r, err)
