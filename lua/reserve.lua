@@ -13,20 +13,20 @@
 -- ARGV[7] buckets   number of buckets of the type
 -- ARGV[8] offset    ms, added to the clock
 -- Returns: the entry "<seq> <quantity> <before> <type> <alloc> <user>" when taken now; for an id that the log knows
---   {"REPLAY", entry, dead or nil, move or nil, pending score or nil}; else words: "NOT_LOADED", "NOT_STARTED <opens ms> <now us>",
---   "ENDED <closes ms> <now us>", "SUSPENDED", "CLOSED", "ALREADY_RESERVED <16 bytes>", "INSUFFICIENT <left>",
---   "LIMIT <limit> <held>", "OTHER_USER", "BAD_QUANTITY".
+--   {"REPLAY", entry, dead or nil, move or nil, pending score or nil}; an integer, the units left, when they are too few; else
+--   words: "NOT_LOADED", "NOT_STARTED <opens ms> <now us>", "ENDED <closes ms> <now us>", "SUSPENDED", "CLOSED",
+--   "ALREADY_RESERVED <16 bytes>", "LIMIT <limit> <held>", "OTHER_USER", "BAD_QUANTITY".
 -- Idempotent by: order
 -- Caller: Store.Reserve
 local call = redis.call
 local rules, buyers, log, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local order, user, counter, quantity, bucket = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
-local bucket_counter = counter .. ':' .. bucket
 
-local r = call('HMGET', rules, 'open', 'status', 'opens', 'closes', 'limit', 'seq', counter, bucket_counter)
+-- Most callers come too late, so what only a taker needs is read later.
+local r = call('HMGET', rules, 'open', 'status', 'opens', 'closes', 'limit', counter)
 local marks = call('HMGET', buyers, '#', user)
-local epoch, opens, closes, before, have, mark = r[1], r[3], r[4], r[7], r[8], marks[2]
-if not (epoch and have) or marks[1] ~= epoch then return 'NOT_LOADED' end
+local epoch, opens, closes, limit, before, mark = r[1], r[3], r[4], r[5], r[6], marks[2]
+if not (epoch and before) or marks[1] ~= epoch then return 'NOT_LOADED' end
 
 -- Whoever has an entry in the log has a mark, so a stranger needs no look into the log to be refused.
 local held = 0
@@ -38,15 +38,17 @@ if mark then
 end
 
 local clock = call('TIME')
-local now = clock[1] * 1000000 + clock[2] + ARGV[8] * 1000
+local now = clock[1] * 1000000 + clock[2]
+if ARGV[8] ~= '0' then now = now + ARGV[8] * 1000 end
 if now < opens * 1000 then return string.format('NOT_STARTED %s %d', opens, now) end
 if now >= closes * 1000 then return string.format('ENDED %s %d', closes, now) end
 if r[2] ~= 'P' then return r[2] == 'S' and 'SUSPENDED' or 'CLOSED' end
 
-local limit, left, wanted = r[5] + 0, before + 0, quantity + 0
-if held > 0 and limit == 1 then return 'ALREADY_RESERVED ' .. string.sub(mark, -16) end
-if left < wanted then return 'INSUFFICIENT ' .. before end
-if held + wanted > limit then return 'LIMIT ' .. limit .. ' ' .. held end
+if held > 0 and limit == '1' then return 'ALREADY_RESERVED ' .. string.sub(mark, -16) end
+if before == '0' then return 0 end
+local left, wanted = before + 0, quantity + 0
+if left < wanted then return left end
+if held + wanted > limit + 0 then return 'LIMIT ' .. limit .. ' ' .. held end
 if wanted < 1 or wanted % 1 ~= 0 then return 'BAD_QUANTITY' end
 if not mark then
   local known = call('HMGET', log, '#', order)
@@ -55,7 +57,10 @@ if not mark then
 end
 
 -- The first bucket gives all, or what it has is combined with what the others have, going round from there.
-local alloc, changes
+local bucket_counter, alloc, changes = counter .. ':' .. bucket, nil, nil
+local last = call('HMGET', rules, 'seq', bucket_counter)
+local seq, have = last[1], last[2]
+if not (seq and have) then return 'NOT_LOADED' end
 if have + 0 >= wanted then
   alloc = bucket .. ':' .. quantity
 else
@@ -75,11 +80,11 @@ else
       if need == 0 then break end
     end
   end
-  if need > 0 then return 'INSUFFICIENT ' .. before end
+  if need > 0 then return wanted - need end
   if low then alloc = alloc and low .. ',' .. alloc or low end
 end
 
-local seq = r[6] + 1
+seq = seq + 1
 if now > seq then seq = now end
 seq = string.format('%d', seq)
 local entry = seq .. ' ' .. quantity .. ' ' .. before .. ' ' .. ARGV[3] .. ' ' .. alloc .. ' ' .. user

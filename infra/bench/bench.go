@@ -34,6 +34,8 @@ func measurements() []measurement {
 			func(ctx context.Context, o Options) ([]Figure, error) { return measureMemory(ctx, o, fullMemory) }},
 		{"create", []string{"create_speedup", "create_orders_per_second", "create_orders_per_second_one_by_one"},
 			func(ctx context.Context, o Options) ([]Figure, error) { return measureCreate(ctx, o, fullCreate) }},
+		{"end-to-end", []string{"end_to_end_speedup", "p99_ratio", "orders_per_second", "orders_per_second_synchronous", "p99_ms",
+			"p99_ms_synchronous"}, func(ctx context.Context, o Options) ([]Figure, error) { return measureEndToEnd(ctx, o, fullLoad) }},
 		{"start", []string{"init_ms"}, measureStart},
 		{"sizes", []string{"reserve_binary_bytes", "largest_binary_bytes"}, measureSizes},
 	}

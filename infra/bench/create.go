@@ -187,7 +187,7 @@ func (d *database) openSale(ctx context.Context, id string, capacity int) (*sale
 	operator := audit.Entry{Operator: "bench"}
 	_, _, err = d.catalog.Create(ctx, sale.Activity{ID: id, Kind: sale.Ticket, Mode: sale.Test, Title: "A sale to measure",
 		OpensAt: now.Add(-time.Hour), ClosesAt: now.Add(24 * time.Hour), PerUserLimit: 4, PayWindow: 15 * time.Minute, Currency: currency,
-		TicketTypes: []sale.TicketType{{ID: "STANDARD", Title: "Standard", Price: price, Capacity: capacity, Buckets: buckets}}}, operator)
+		TicketTypes: []sale.TicketType{{ID: standard, Title: "Standard", Price: price, Capacity: capacity, Buckets: buckets}}}, operator)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ const deployedArch = "arm64"
 
 // maxBinary bounds the binary of every function, in bytes: what is larger takes longer to fetch and to start. A single library can
 // add 8 MiB unnoticed, so there is less room than that.
-const maxBinary = 16 << 20
+const maxBinary = 14 << 20
 
 // buildsAtOnce is how many binaries are linked at a time.
 const buildsAtOnce = 2

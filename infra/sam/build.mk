@@ -5,16 +5,7 @@ GOARCH ?= arm64
 
 # trimpath and buildvcs=false: the same source gives the same bytes, so only what changed is deployed. No cgo: the binary is
 # static and does not care which libc the runtime has. lambda.norpc leaves out the protocol of the retired go1.x runtime.
-LAMBDA_TARGET = CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH)
-LAMBDA_BUILD = $(LAMBDA_TARGET) go build -trimpath -buildvcs=false -tags lambda.norpc -ldflags='-s -w'
+LAMBDA_BUILD = CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build -trimpath -buildvcs=false -tags lambda.norpc -ldflags='-s -w'
 
 build-%Function:
 	@folder=$$(sh infra/sam/function-folder.sh '$*') && $(LAMBDA_BUILD) -o '$(ARTIFACTS_DIR)/bootstrap' "./$$folder"
-
-# Compiles, in one process, every package that a function is made of, and links nothing: fifteen builds at once would each compile
-# the standard library for the other architecture when the build cache has none.
-.PHONY: compile-functions
-compile-functions:
-	@packages=$$($(LAMBDA_TARGET) go list -deps -f '{{if and (not .Standard) (ne .Name "main")}}{{.ImportPath}}{{end}}' \
-		./functions/...) && \
-	$(LAMBDA_BUILD) $$packages

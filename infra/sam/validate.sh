@@ -38,8 +38,7 @@ printf '  checked in %d s\n' $((SECONDS - started))
 
 say "sam build for $goarch"
 started=$SECONDS
-make --no-print-directory compile-functions GOARCH="$goarch"
-if ! GOARCH=$goarch "$sam" build --build-in-source --parallel >"$log/build" 2>&1; then
+if ! GOARCH=$goarch "$sam" build --build-in-source >"$log/build" 2>&1; then
     cat "$log/build"
     exit 1
 fi

@@ -26,18 +26,23 @@ const claimTail = ` ON DUPLICATE KEY UPDATE id = id`
 // the ids that were claimed by this call, and the orders of those that somebody else had claimed before. A reference that another
 // order of the activity has is left out of the row, and of the order in the list.
 func Claim(ctx context.Context, tx *sql.Tx, orders []Order, batch BatchID) (mine map[sale.OrderID]bool, known map[sale.OrderID]Order, err error) {
-	if err := insertClaims(ctx, tx, orders, batch); err != nil {
+	inserted, err := insertClaims(ctx, tx, orders, batch)
+	if err != nil {
 		return nil, nil, err
 	}
-	mine, others := make(map[sale.OrderID]bool, len(orders)), make(map[sale.OrderID]bool)
+	mine = make(map[sale.OrderID]bool, len(orders))
+	if inserted == int64(len(orders)) { // a row that was there counts 0, so all are new: nothing is left to ask
+		for i := range orders {
+			mine[orders[i].ID] = true
+		}
+		return mine, nil, nil
+	}
+	others := make(map[sale.OrderID]bool)
 	if err := lockClaims(ctx, tx, orders, batch, mine, others); err != nil {
 		return nil, nil, err
 	}
 	if err := claimWithoutReference(ctx, tx, orders, batch, mine, others); err != nil {
 		return nil, nil, err
-	}
-	if len(others) == 0 {
-		return mine, nil, nil
 	}
 	ids := make([]sale.OrderID, 0, len(others))
 	for id := range others {
@@ -60,7 +65,7 @@ func claimWithoutReference(ctx context.Context, tx *sql.Tx, orders []Order, batc
 	if len(again) == 0 {
 		return nil
 	}
-	if err := insertClaims(ctx, tx, again, batch); err != nil {
+	if _, err := insertClaims(ctx, tx, again, batch); err != nil {
 		return err
 	}
 	if err := lockClaims(ctx, tx, again, batch, mine, others); err != nil {
@@ -74,7 +79,8 @@ func claimWithoutReference(ctx context.Context, tx *sql.Tx, orders []Order, batc
 	return nil
 }
 
-func insertClaims(ctx context.Context, tx *sql.Tx, orders []Order, batch BatchID) error {
+// insertClaims inserts what has no row yet and counts it.
+func insertClaims(ctx context.Context, tx *sql.Tx, orders []Order, batch BatchID) (inserted int64, err error) {
 	rows := make([][]any, len(orders))
 	for i := range orders {
 		o := &orders[i]
@@ -83,10 +89,11 @@ func insertClaims(ctx context.Context, tx *sql.Tx, orders []Order, batch BatchID
 			orNull(string(o.Reason)), orNullTime(o.PayDeadline), o.Seq, o.ReservedAt, o.CreatedAt, o.UpdatedAt,
 			orNullTime(o.CancelledAt), batch[:], orNull(o.MessageID)}
 	}
-	if _, err := sqltx.ExecRows(ctx, tx, claimHead, rows, claimTail); err != nil {
-		return fmt.Errorf("order: claim: %w", err)
+	inserted, err = sqltx.ExecRows(ctx, tx, claimHead, rows, claimTail)
+	if err != nil {
+		return 0, fmt.Errorf("order: claim: %w", err)
 	}
-	return nil
+	return inserted, nil
 }
 
 // lockClaims locks the rows of the orders' ids and sorts the ids by whose batch inserted them.

@@ -68,10 +68,10 @@ func (r *Reconciler) finishAdjustment(ctx context.Context, a catalog.Adjustment)
 		return a, fmt.Errorf("splitting adjustment %s: %w", a.ID, err)
 	}
 	applied, err := r.catalog.ApplyAdjustment(ctx, a.ActivityID, a.ID, adjusted.Split)
-	if !errors.Is(err, catalog.ErrBelowSold) {
+	if !errors.Is(err, catalog.ErrBelowSold) && !errors.Is(err, catalog.ErrRefused) {
 		return applied, err
 	}
-	// Redis first: were the refusal written and this process gone, nobody would look at the adjustment again.
+	// The database will never take it. Redis first: were the refusal written and this process gone, nobody would look at the adjustment again.
 	if err := r.stock.UndoAdjustment(ctx, a.ActivityID, a.ID); err != nil {
 		return a, fmt.Errorf("taking adjustment %s back: %w", a.ID, err)
 	}

@@ -54,6 +54,8 @@ func (s *Store) Reserve(ctx context.Context, f *sale.Facts, r ReserveRequest) (R
 			return takenNow(f.ActivityID, r.OrderID, reply)
 		}
 		return Reserved{}, refusal(reply, r)
+	case int64: // the units left
+		return Reserved{}, &Refusal{Err: ErrInsufficient, Shortage: max(1, r.Quantity-max(0, int(reply)))}
 	case []any:
 		if answer(reply).word() == "REPLAY" {
 			return replayed(f.ActivityID, r, reply[1:])
@@ -108,8 +110,6 @@ func refusal(words string, r ReserveRequest) error {
 		return &Refusal{Err: ErrSuspended}
 	case "CLOSED":
 		return &Refusal{Err: ErrClosed}
-	case "INSUFFICIENT":
-		return &Refusal{Err: ErrInsufficient, Shortage: max(1, r.Quantity-max(0, int(n[0])))}
 	case "LIMIT":
 		return &Refusal{Err: ErrLimit, Limit: int(n[0]), Held: int(n[1])}
 	case "OTHER_USER":

@@ -30,22 +30,22 @@ func (h *reserve) refused(ctx, stockCtx context.Context, f *sale.Facts, id sale.
 
 // faultOfRefusal adds the members that the contract gives to each refusal.
 func faultOfRefusal(r *stock.Refusal) error {
-	switch r.Err {
-	case stock.ErrNotStarted:
+	switch {
+	case errors.Is(r, stock.ErrNotStarted):
 		return fault.Wrap(fault.SaleNotStarted, r, "The sale opens at opensAt.").
 			With("opensAt", stamp(r.OpensAt)).With("now", stamp(r.Now)).After(r.OpensAt.Sub(r.Now))
-	case stock.ErrEnded:
+	case errors.Is(r, stock.ErrEnded):
 		return fault.Wrap(fault.SaleEnded, r, "The sale ended at closesAt.").
 			With("closesAt", stamp(r.ClosesAt)).With("now", stamp(r.Now))
-	case stock.ErrSuspended:
+	case errors.Is(r, stock.ErrSuspended):
 		return fault.Wrap(fault.SaleSuspended, r, "The sale is suspended and may go on later.")
-	case stock.ErrClosed:
+	case errors.Is(r, stock.ErrClosed):
 		return fault.Wrap(fault.SaleClosed, r, "The sale is closed.")
-	case stock.ErrAlreadyReserved:
+	case errors.Is(r, stock.ErrAlreadyReserved):
 		return fault.Wrap(fault.AlreadyReserved, r, "One order per user, and you have one.").With("orderId", r.OrderID.String())
-	case stock.ErrInsufficient:
+	case errors.Is(r, stock.ErrInsufficient):
 		return fault.Wrap(fault.InsufficientStock, r, "Fewer units are left than you asked for.").With("shortage", r.Shortage)
-	case stock.ErrLimit:
+	case errors.Is(r, stock.ErrLimit):
 		return fault.Wrap(fault.PurchaseLimit, r, "You would hold more units than one user may.").
 			With("limit", r.Limit).With("held", r.Held)
 	}

@@ -57,7 +57,7 @@ func newWorldOn(t *testing.T, redisAddr string) *world {
 	options := boot.RedisOptions(w.redis.Addr)
 	options.PoolSize = 32
 	cache := redis.NewUniversalClient(options)
-	t.Cleanup(func() { cache.Close() })
+	t.Cleanup(func() { _ = cache.Close() })
 	w.d = boot.Assemble(db, cache, nil, nil, slog.New(slog.NewJSONHandler(w.log, nil)))
 	w.d.Orders = w.queue
 	return w

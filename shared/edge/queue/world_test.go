@@ -74,7 +74,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { db.Close() })
 	cache := redis.NewUniversalClient(boot.RedisOptions(testenv.RedisAddr(t)))
-	t.Cleanup(func() { cache.Close() })
+	t.Cleanup(func() { _ = cache.Close() })
 	carrier := queue.NewSQS(boot.LocalSQS(server.Endpoint()), w.orders.URL(), w.letters.URL())
 	w.d = boot.Assemble(db, cache, carrier, nil, slog.New(slog.DiscardHandler))
 	return w

@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { db.Close() })
 	cache := redis.NewUniversalClient(boot.RedisOptions(testenv.RedisAddr(t)))
-	t.Cleanup(func() { cache.Close() })
+	t.Cleanup(func() { _ = cache.Close() })
 	w.d = boot.Assemble(db, cache, nil, func() time.Duration { return w.advance }, slog.New(slog.DiscardHandler))
 	price, err := money.Parse("12.50", "CNY")
 	if err != nil {

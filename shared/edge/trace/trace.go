@@ -7,19 +7,14 @@ import (
 	"encoding/json"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/aws/aws-xray-sdk-go/v2/header"
 )
 
 // preamble stands before every document that the daemon gets.
 const preamble = `{"format": "json", "version": 1}` + "\n"
-
-// header is what Lambda says of the invocation: "Root=1-5f84c7a1-...;Parent=53995c3f42cd8ad8;Sampled=1".
-type header struct {
-	root, parent string
-	sampled      bool
-}
 
 // subsegment is a call as X-Ray's segment documents describe it; times in seconds since 1970.
 type subsegment struct {
@@ -50,8 +45,8 @@ var daemon = sync.OnceValue(func() net.Conn {
 // Call runs one call to another service, named as it shall stand on the service map ("Redis", "MySQL", "SQS"), and returns its
 // error as it is.
 func Call(ctx context.Context, service string, call func(ctx context.Context) error) error {
-	h := parse(headerOf(ctx))
-	if !h.sampled || daemon() == nil {
+	h := header.FromString(headerOf(ctx))
+	if !traceable(h) || daemon() == nil {
 		return call(ctx)
 	}
 	start := time.Now()
@@ -69,27 +64,16 @@ func headerOf(ctx context.Context) string {
 	return os.Getenv("_X_AMZN_TRACE_ID")
 }
 
-func parse(text string) (h header) {
-	for part := range strings.SplitSeq(text, ";") {
-		name, value, _ := strings.Cut(part, "=")
-		switch name {
-		case "Root":
-			h.root = value
-		case "Parent":
-			h.parent = value
-		case "Sampled":
-			h.sampled = value == "1"
-		}
-	}
-	h.sampled = h.sampled && h.root != "" && h.parent != ""
-	return h
+// traceable says whether the invocation is sampled and a subsegment can be hung below it.
+func traceable(h *header.Header) bool {
+	return h.SamplingDecision == header.Sampled && h.TraceID != "" && h.ParentID != ""
 }
 
 // send writes the subsegment. A datagram that is lost is a gap in a picture, so nobody waits for it and nobody hears of it.
-func send(conn net.Conn, h header, service string, start, end time.Time, failed bool) {
+func send(conn net.Conn, h *header.Header, service string, start, end time.Time, failed bool) {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // it never fails
-	document, err := json.Marshal(subsegment{Name: service, ID: hex.EncodeToString(id[:]), TraceID: h.root, ParentID: h.parent,
+	document, err := json.Marshal(subsegment{Name: service, ID: hex.EncodeToString(id[:]), TraceID: h.TraceID, ParentID: h.ParentID,
 		Type: "subsegment", Namespace: "remote", Start: seconds(start), End: seconds(end), Fault: failed})
 	if err != nil {
 		return
