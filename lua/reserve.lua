@@ -23,9 +23,9 @@ local rules, buyers, log, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local order, user, counter, quantity, bucket = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
 
 -- Most callers come too late, so what only a taker needs is read later.
-local r = call('HMGET', rules, 'open', 'status', 'opens', 'closes', 'limit', counter)
+local r = call('HMGET', rules, 'open', 'status', 'opens', 'closes', counter)
 local marks = call('HMGET', buyers, '#', user)
-local epoch, opens, closes, limit, before, mark = r[1], r[3], r[4], r[5], r[6], marks[2]
+local epoch, opens, closes, before, mark = r[1], r[3], r[4], r[5], marks[2]
 if not (epoch and before) or marks[1] ~= epoch then return 'NOT_LOADED' end
 
 -- Whoever has an entry in the log has a mark, so a stranger needs no look into the log to be refused.
@@ -44,10 +44,14 @@ if now < opens * 1000 then return string.format('NOT_STARTED %s %d', opens, now)
 if now >= closes * 1000 then return string.format('ENDED %s %d', closes, now) end
 if r[2] ~= 'P' then return r[2] == 'S' and 'SUSPENDED' or 'CLOSED' end
 
-if held > 0 and limit == '1' then return 'ALREADY_RESERVED ' .. string.sub(mark, -16) end
+if held > 0 and call('HGET', rules, 'limit') == '1' then return 'ALREADY_RESERVED ' .. string.sub(mark, -16) end
 if before == '0' then return 0 end
 local left, wanted = before + 0, quantity + 0
 if left < wanted then return left end
+local bucket_counter = counter .. ':' .. bucket
+local more = call('HMGET', rules, 'limit', 'seq', bucket_counter)
+local limit, seq, have = more[1], more[2], more[3]
+if not (limit and seq and have) then return 'NOT_LOADED' end
 if held + wanted > limit + 0 then return 'LIMIT ' .. limit .. ' ' .. held end
 if wanted < 1 or wanted % 1 ~= 0 then return 'BAD_QUANTITY' end
 if not mark then
@@ -57,10 +61,7 @@ if not mark then
 end
 
 -- The first bucket gives all, or what it has is combined with what the others have, going round from there.
-local bucket_counter, alloc, changes = counter .. ':' .. bucket, nil, nil
-local last = call('HMGET', rules, 'seq', bucket_counter)
-local seq, have = last[1], last[2]
-if not (seq and have) then return 'NOT_LOADED' end
+local alloc, changes
 if have + 0 >= wanted then
   alloc = bucket .. ':' .. quantity
 else

@@ -21,11 +21,7 @@ func TestOrdersAppearWhenADatabaseThatDiedForTenMinutesIsBack(t *testing.T) {
 	const minutes, buyers = 10, 15
 	for minute := range minutes {
 		name := named(fmt.Sprintf("minute-%d", minute))
-		for i, a := range o.rush(buyers, name) {
-			if a.status != 202 {
-				t.Fatalf("without a database %s heard %v", name(i), a)
-			}
-		}
+		o.sellTo(buyers, name)
 		if again := o.reserve(name(0), "wish", 1); again.status != 202 || again.header.Get("Idempotency-Replayed") != "true" {
 			t.Errorf("a repeated tap heard %v", again)
 		}
@@ -76,11 +72,7 @@ func TestMessagesThatTheQueueTakesBackInPartAllBecomeOrders(t *testing.T) {
 	s := newStage(t)
 	o := s.sell(terms{})
 	s.pauseConsumer(true)
-	for i, a := range o.rush(40, named("buyer")) {
-		if a.status != 202 {
-			t.Fatalf("buyer %d heard %v", i, a)
-		}
-	}
+	o.sellTo(40, named("buyer"))
 	s.database.Down()
 	s.fault("queue.send", "fail-entry", 1)
 	s.pauseConsumer(false)

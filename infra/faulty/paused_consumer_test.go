@@ -19,7 +19,7 @@ func TestAPausedConsumerCancelsNobody(t *testing.T) {
 		refused := make([]answer, users*wishes)
 		inParallel(users*wishes, func(i int) {
 			user, key := fmt.Sprintf("user-%d", i%users), fmt.Sprintf("wish-%d-%d", round, i/users)
-			if a := o.reserve(user, key, 1); a.status != 202 {
+			if a := o.insist(user, key, 1); a.status != 202 {
 				refused[i] = a
 			}
 		})

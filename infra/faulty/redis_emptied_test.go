@@ -20,26 +20,18 @@ func TestAnEmptiedRedisIsLoadedAgain(t *testing.T) {
 			s := newStage(t)
 			o := s.sell(terms{kind: "VOUCHER", capacity: 20, buckets: 4, limit: 1})
 			early, queued := named("early"), named("queued")
-			for i, a := range o.rush(8, early) {
-				if a.status != 202 {
-					t.Errorf("buyer %d heard %v", i, a)
-				}
-			}
+			o.sellTo(8, early)
 			o.haveRows(8, "UNPAID")
 			owned := orderOf(o, early(0))
 			if a := o.cancel(early(1), orderOf(o, early(1)), "no"); a.state() != "CANCELLED" {
 				t.Errorf("cancelling: %v", a)
 			}
 			s.pauseConsumer(true)
-			for i, a := range o.rush(5, queued) {
-				if a.status != 202 {
-					t.Errorf("buyer %d heard %v", i, a)
-				}
-			}
+			o.sellTo(5, queued)
 			if err := empty(s); err != nil {
 				t.Fatal(err)
 			}
-			s.busy(o.certain("stranger", "wish", 1), "SALE_NOT_READY")
+			s.busy(o.insist("stranger", "wish", 1), "SALE_NOT_READY")
 			if n := o.count("SELECT COUNT(*) FROM job WHERE kind = 'LOAD' AND activity_id = ?", o.id); n == 0 {
 				t.Error("nobody has asked for the sale to be loaded")
 			}
@@ -114,11 +106,7 @@ func TestALoadThatCannotWaitForTheQueueOversellsNothing(t *testing.T) {
 	o := s.sell(terms{kind: "VOUCHER", capacity: 10, buckets: 4, limit: 1})
 	s.pauseConsumer(true)
 	queued := named("queued")
-	for i, a := range o.rush(6, queued) {
-		if a.status != 202 {
-			t.Errorf("buyer %d heard %v", i, a)
-		}
-	}
+	o.sellTo(6, queued)
 	if err := s.keys.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -30,11 +30,7 @@ func TestAReadOnlyRedisIsGotOverWithoutARestart(t *testing.T) {
 	if err := s.keys.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
-	for i, a := range o.rush(10, named("buyer")) {
-		if a.status != 202 {
-			t.Errorf("afterwards buyer %d heard %v", i, a)
-		}
-	}
+	o.sellTo(10, named("buyer"))
 	o.haveRows(11, "UNPAID")
 	o.proves(11)
 }
@@ -62,7 +58,7 @@ func TestForgottenScriptsAreNoFailure(t *testing.T) {
 	}()
 	var failures sync.Map
 	inParallel(users*wishes, func(i int) {
-		if a := o.reserve(fmt.Sprintf("user-%d", i%users), fmt.Sprintf("wish-%d", i/users), 1); a.status != 202 {
+		if a := o.insist(fmt.Sprintf("user-%d", i%users), fmt.Sprintf("wish-%d", i/users), 1); a.status != 202 {
 			failures.Store(i, a)
 		}
 	})

@@ -24,6 +24,9 @@ const physicalID = "holdfast-schema"
 // answerTime is kept of the function's time to answer CloudFormation: without an answer a stack hangs for an hour.
 const answerTime = 5 * time.Second
 
+// pause is how long to wait between two looks for a server that is not there yet: a new proxy takes some minutes to find its target.
+const pause = 2 * time.Second
+
 // maxReason bounds the text that CloudFormation is told: its whole answer may have 4096 bytes.
 const maxReason = 1024
 
@@ -64,7 +67,7 @@ func (m migration) run(ctx context.Context, event cfn.Event) (string, map[string
 }
 
 func (m migration) migrate(ctx context.Context) (int64, error) {
-	if err := sqltx.CheckServer(ctx, m.db); err != nil {
+	if err := m.await(ctx); err != nil {
 		return 0, err
 	}
 	if err := m.schema.Migrate(ctx, m.db); err != nil {
@@ -79,6 +82,21 @@ func (m migration) migrate(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("the schema has version %d after migrating, expected %d", current, newest)
 	}
 	return current, nil
+}
+
+// await checks the server's settings, and as long as there is no server and time is left, looks again.
+func (m migration) await(ctx context.Context) error {
+	for {
+		err := sqltx.CheckServer(ctx, m.db)
+		if err == nil || !sqltx.Unavailable(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the database could not be reached in time: %w", err)
+		case <-time.After(pause):
+		}
+	}
 }
 
 // short cuts an error's text to what CloudFormation takes.

@@ -136,3 +136,19 @@ func TestSlowMigrationIsToldBeforeTheFunctionEnds(t *testing.T) {
 		t.Errorf("%+v, %v", answer, ctx.Err())
 	}
 }
+
+func TestAServerThatIsNotThereYetIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	server := testenv.OwnMariaDB(t)
+	proxy, through := testenv.ProxyMySQL(t, server.DSN)
+	proxy.Down()
+	timer := time.AfterFunc(3*time.Second, proxy.Up)
+	defer timer.Stop()
+	url, told := cloudFormation(t)
+	if _, err := invoke(t, testenv.OpenMySQL(t, through), schema, "Create", url); err != nil {
+		t.Fatal(err)
+	}
+	if answer := told(); answer.Status != cfn.StatusSuccess {
+		t.Errorf("%+v", answer)
+	}
+}
