@@ -70,7 +70,7 @@ func TestPlantedViolationsAreSeen(t *testing.T) {
 		"unused key":                  {"open_load", "-- ARGV[1]", "-- KEYS[4] pending   zset\n-- ARGV[1]", "documents KEYS[4]"},
 		"key without a type":          {"open_load", "log       hash", "log", "another form"},
 		"numbers out of order":        {"release", "KEYS[3] log", "KEYS[5] log", "where 3 comes next"},
-		"undocumented argument":       {"reserve", "-- ARGV[8] offset    ms, added to the clock\n", "", "uses ARGV[8]"},
+		"undocumented argument":       {"reserve", "-- ARGV[7] offset    ms, added to the clock\n", "", "uses ARGV[7]"},
 		"unused argument":             {"change_rules", "'limit', ARGV[5]", "'limit', ARGV[4]", "documents ARGV[5]"},
 		"argument by variable":        {"release", "ARGV[3]\n", "ARGV[n]\n", "uses ARGV[n]"},
 		"other stride":                {"ack", "#ARGV, 5", "#ARGV, 4", "does not loop"},

@@ -6,12 +6,11 @@
 -- KEYS[4] pending   zset
 -- ARGV[1] order     field of the id's entry: "t" and the 16 bytes of the order id
 -- ARGV[2] user      field of the mark: "u" and the user id
--- ARGV[3] type      ticket type
--- ARGV[4] counter   field of the type's counter: "left:" and the type
--- ARGV[5] quantity  units, a whole number from 1
--- ARGV[6] bucket    number of the bucket to try first, from 0
--- ARGV[7] buckets   number of buckets of the type
--- ARGV[8] offset    ms, added to the clock
+-- ARGV[3] counter   field of the type's counter: "left:" and the ticket type
+-- ARGV[4] quantity  units, a whole number from 1
+-- ARGV[5] bucket    number of the bucket to try first, from 0
+-- ARGV[6] buckets   number of buckets of the type
+-- ARGV[7] offset    ms, added to the clock
 -- Returns: the entry "<seq> <quantity> <before> <type> <alloc> <user>" when taken now; for an id that the log knows
 --   {"REPLAY", entry, dead or nil, move or nil, pending score or nil}; an integer, the units left, when they are too few; else
 --   words: "NOT_LOADED", "NOT_STARTED <opens ms> <now us>", "ENDED <closes ms> <now us>", "SUSPENDED", "CLOSED",
@@ -20,7 +19,7 @@
 -- Caller: Store.Reserve
 local call = redis.call
 local rules, buyers, log, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local order, user, counter, quantity, bucket = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6]
+local order, user, counter, quantity, bucket = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 -- Most callers come too late, so what only a taker needs is read later.
 local r = call('HMGET', rules, 'open', 'status', 'opens', 'closes', counter)
@@ -39,11 +38,10 @@ end
 
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-if ARGV[8] ~= '0' then now = now + ARGV[8] * 1000 end
+if ARGV[7] ~= '0' then now = now + ARGV[7] * 1000 end
 if now < opens * 1000 then return string.format('NOT_STARTED %s %d', opens, now) end
 if now >= closes * 1000 then return string.format('ENDED %s %d', closes, now) end
 if r[2] ~= 'P' then return r[2] == 'S' and 'SUSPENDED' or 'CLOSED' end
-
 if held > 0 and call('HGET', rules, 'limit') == '1' then return 'ALREADY_RESERVED ' .. string.sub(mark, -16) end
 if before == '0' then return 0 end
 local left, wanted = before + 0, quantity + 0
@@ -60,35 +58,37 @@ if not mark then
   if known[2] then return 'OTHER_USER' end
 end
 
--- The first bucket gives all, or what it has is combined with what the others have, going round from there.
+-- The first bucket gives all, or what it has is combined with what the others have, going round from there, four at a time.
 local alloc, changes
 if have + 0 >= wanted then
   alloc = bucket .. ':' .. quantity
 else
-  local first, buckets, prefix, names = bucket + 0, ARGV[7] + 0, counter .. ':', {}
-  for i = 1, buckets do names[i] = prefix .. i - 1 end
-  local there, need, n, low = call('HMGET', rules, unpack(names)), wanted, 0, nil
+  local prefix, first, buckets, need, n, low = counter .. ':', bucket + 0, ARGV[6] + 0, wanted, 0, nil
+  local last = first + buckets - 1
   changes = {}
-  for i = first, first + buckets - 1 do
-    local at = i % buckets + 1
-    local units, count, rest = there[at] + 0, there[at], '0'
-    if units > 0 then
-      if units > need then units, count, rest = need, need, units - need end
-      changes[n + 1], changes[n + 2], n, need = names[at], rest, n + 2, need - units
-      local piece = at - 1 .. ':' .. count
-      if i < buckets then alloc = alloc and alloc .. ',' .. piece or piece
-      else low = low and low .. ',' .. piece or piece end
-      if need == 0 then break end
+  for from = first, last, 4 do
+    local names = {}
+    for i = from, math.min(from + 3, last) do names[i - from + 1] = prefix .. i % buckets end
+    local there = call('HMGET', rules, unpack(names))
+    for i = 1, #names do
+      local units, count, rest = there[i] + 0, there[i], '0'
+      if units > 0 and need > 0 then
+        if units > need then units, count, rest = need, need, units - need end
+        changes[n + 1], changes[n + 2], n, need = names[i], rest, n + 2, need - units
+        local piece = string.sub(names[i], #prefix + 1) .. ':' .. count
+        if from + i <= buckets then alloc = alloc and alloc .. ',' .. piece or piece
+        else low = low and low .. ',' .. piece or piece end
+      end
     end
+    if need == 0 then break end
   end
   if need > 0 then return wanted - need end
   if low then alloc = alloc and low .. ',' .. alloc or low end
 end
-
 seq = seq + 1
 if now > seq then seq = now end
 seq = string.format('%d', seq)
-local entry = seq .. ' ' .. quantity .. ' ' .. before .. ' ' .. ARGV[3] .. ' ' .. alloc .. ' ' .. user
+local entry = seq .. ' ' .. quantity .. ' ' .. before .. ' ' .. string.sub(counter, 6) .. ' ' .. alloc .. ' ' .. user
 call('ZADD', pending, seq, order) -- first, because pending is the one key whose type no read has proved
 call('HSET', log, order, entry)
 call('HSET', buyers, user, (mark and held + wanted or quantity) .. order)

@@ -76,7 +76,7 @@ func TestWhatComesFreeIsSoldByEveryInstance(t *testing.T) {
 	}
 	for round := 1; round <= 4; round++ {
 		p := o.promises[len(o.promises)-1]
-		if a := o.cancel(p.UserID, p.OrderID.String(), "no"); a.state() != "CANCELLED" {
+		if a := o.cancel(p.UserID, p.OrderID.String()); a.state() != "CANCELLED" {
 			t.Fatalf("round %d, cancelling: %v", round, a)
 		}
 		if n := crowd(round); n != 1 {
@@ -102,7 +102,7 @@ func TestWhoHasCancelledMayBuyAgain(t *testing.T) {
 		if a := o.reserve("buyer", "second", 1); a.body.Code != "ALREADY_RESERVED" || a.body.OrderID != first {
 			t.Errorf("a second voucher: %v", a)
 		}
-		if a := o.cancel("buyer", first, "no"); a.state() != "CANCELLED" || a.body.Reason != "USER" {
+		if a := o.cancel("buyer", first); a.state() != "CANCELLED" || a.body.Reason != "USER" {
 			t.Errorf("cancelling: %v", a)
 		}
 		answers := make([]answer, 2)
@@ -144,7 +144,7 @@ func TestAKeyGoesOnAfterAFailureAndARefusal(t *testing.T) {
 			t.Errorf("sold out: %v", a)
 		}
 	}
-	if a := o.cancel("owner", first, "no"); a.state() != "CANCELLED" {
+	if a := o.cancel("owner", first); a.state() != "CANCELLED" {
 		t.Errorf("cancelling: %v", a)
 	}
 	second := o.promised("next", "wish", 1)
@@ -154,7 +154,7 @@ func TestAKeyGoesOnAfterAFailureAndARefusal(t *testing.T) {
 		}
 	}
 	o.becomes("next", second, "UNPAID")
-	if a := o.cancel("next", second, "no"); a.state() != "CANCELLED" {
+	if a := o.cancel("next", second); a.state() != "CANCELLED" {
 		t.Errorf("cancelling: %v", a)
 	}
 	for range 2 { // also after a unit has come free

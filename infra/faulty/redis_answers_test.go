@@ -103,13 +103,14 @@ func nobodyListens(t *testing.T, o *offer) {
 	for range 5 {
 		o.busy(o.reserve("buyer", "wish", 1), "STOCK_STORE_UNAVAILABLE")
 	}
+	o.busy(o.holding("early"), "STOCK_STORE_UNAVAILABLE")
 	if a := o.read("early", held); a.state() != "UNPAID" {
 		t.Errorf("an order whose row is there: %v", a)
 	}
 	if a := o.ask("GET", "/v1/health", "", "", nil); a.status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("health: %v", a)
 	}
-	if a := o.cancel("early", held, "no"); a.state() != "CANCELLED" {
+	if a := o.cancel("early", held); a.state() != "CANCELLED" {
 		t.Errorf("an order is cancelled in the database first, and yet: %v", a)
 	}
 	o.cache.Up()
@@ -123,10 +124,14 @@ func nobodyListens(t *testing.T, o *offer) {
 }
 
 func fiveSecondsLate(t *testing.T, o *offer) {
-	o.promised("early", "wish", 1)
+	held := o.promised("early", "wish", 1)
 	o.haveRows(1, "UNPAID")
 	o.nothingPending()
 	o.cache.Delay(5 * time.Second)
+	o.busy(o.holding("early"), "STOCK_STORE_UNAVAILABLE")
+	if a := o.read("early", held); a.state() != "UNPAID" || a.took > 2*slowest {
+		t.Errorf("an order whose row is there: %v after %v", a, a.took)
+	}
 	name := named("buyer")
 	unsure := make([]answer, 5)
 	for i := range unsure {
@@ -167,7 +172,7 @@ func repliesSwallowed(t *testing.T, o *offer) {
 		}
 	}
 	for i, id := range ids[:5] {
-		if a := o.cancel(name(i), id, "no"); a.state() != "CANCELLED" && a.status != 503 {
+		if a := o.cancel(name(i), id); a.state() != "CANCELLED" && a.status != 503 {
 			t.Errorf("%s cancels and hears %v", name(i), a)
 		}
 	}
@@ -176,7 +181,7 @@ func repliesSwallowed(t *testing.T, o *offer) {
 		t.Error("no answer was swallowed")
 	}
 	for i, id := range ids[:5] {
-		if a := o.cancel(name(i), id, "no"); a.state() != "CANCELLED" {
+		if a := o.cancel(name(i), id); a.state() != "CANCELLED" {
 			t.Errorf("%s cancels again and hears %v", name(i), a)
 		}
 	}
@@ -213,7 +218,7 @@ func TestAcknowledgementsAndReleasesArriveInTheEnd(t *testing.T) {
 			o.haveRows(6, "UNPAID")
 			inParallel(3, func(i int) {
 				p := o.promises[i]
-				if a := o.cancel(p.UserID, p.OrderID.String(), "no"); a.state() != "CANCELLED" {
+				if a := o.cancel(p.UserID, p.OrderID.String()); a.state() != "CANCELLED" {
 					t.Errorf("cancelling: %v", a)
 				}
 			})

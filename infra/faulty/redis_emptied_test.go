@@ -3,6 +3,7 @@ package faulty
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // Redis has lost everything. What was sold is in the database, what was promised is in the queue, and the sale goes on from there.
@@ -23,15 +24,18 @@ func TestAnEmptiedRedisIsLoadedAgain(t *testing.T) {
 			o.sellTo(8, early)
 			o.haveRows(8, "UNPAID")
 			owned := orderOf(o, early(0))
-			if a := o.cancel(early(1), orderOf(o, early(1)), "no"); a.state() != "CANCELLED" {
+			if a := o.cancel(early(1), orderOf(o, early(1))); a.state() != "CANCELLED" {
 				t.Errorf("cancelling: %v", a)
 			}
+			o.repaired()
+			o.advance(time.Hour) // what is not of the last minutes has to be found again too
 			s.pauseConsumer(true)
 			o.sellTo(5, queued)
 			if err := empty(s); err != nil {
 				t.Fatal(err)
 			}
 			s.busy(o.insist("stranger", "wish", 1), "SALE_NOT_READY")
+			s.busy(o.holding(early(0)), "SALE_NOT_READY")
 			if n := o.count("SELECT COUNT(*) FROM job WHERE kind = 'LOAD' AND activity_id = ?", o.id); n == 0 {
 				t.Error("nobody has asked for the sale to be loaded")
 			}

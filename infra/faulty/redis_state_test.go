@@ -96,7 +96,7 @@ func TestAFullRedisSellsNothingAndStillTakesBack(t *testing.T) {
 	s.pauseConsumer(false)
 	o.haveRows(2, "UNPAID")
 	o.nothingPending() // acknowledged while full
-	if a := o.cancel("early", sold, "no"); a.state() != "CANCELLED" {
+	if a := o.cancel("early", sold); a.state() != "CANCELLED" {
 		t.Errorf("cancelling while full: %v", a)
 	}
 	if n := o.left(); n != 999 {

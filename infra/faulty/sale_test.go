@@ -64,7 +64,7 @@ func (s *stage) sell(w terms) *offer {
 	return o
 }
 
-// on gives the same sale to a subtest, which fails in its own name.
+// on gives the same stage to a subtest, which fails in its own name.
 func (s *stage) on(t *testing.T) *stage {
 	return &stage{t: t, stack: s.stack, http: s.http, redis: s.redis, cache: s.cache, database: s.database, rows: s.rows,
 		keys: s.keys, operator: s.operator, tokens: make(map[string]string)}
@@ -149,8 +149,14 @@ func (o *offer) read(user, orderID string) answer {
 	return o.ask("GET", "/v1/orders/"+orderID, o.token(user), "", nil)
 }
 
-func (o *offer) cancel(user, orderID, key string) answer {
-	return o.ask("POST", "/v1/orders/"+orderID+"/cancellation", o.token(user), key, nil)
+// holding asks how much a user holds, which only Redis knows exactly.
+func (o *offer) holding(user string) answer {
+	return o.ask("GET", "/v1/activities/"+o.id+"/me", o.token(user), "", nil)
+}
+
+// cancel has the user cancel, under a key that belongs to the order: a second call is a repeated one.
+func (o *offer) cancel(user, orderID string) answer {
+	return o.ask("POST", "/v1/orders/"+orderID+"/cancellation", o.token(user), "no-"+orderID, nil)
 }
 
 // becomes waits until an order stands as wanted.

@@ -17,6 +17,7 @@ import (
 
 	"holdfast/infra/local"
 	"holdfast/infra/local/server"
+	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
 	"holdfast/shared/testenv"
 )
@@ -47,15 +48,19 @@ func newStage(t *testing.T) *stage {
 func newStageOn(t *testing.T, dsn string) *stage {
 	t.Helper()
 	dsn = withProductionTimeouts(t, dsn)
-	s := &stage{t: t, redis: testenv.OwnRedis(t), rows: testenv.OpenMySQL(t, dsn), tokens: make(map[string]string)}
+	s := &stage{t: t, redis: testenv.OwnRedis(t), tokens: make(map[string]string)}
 	s.keys = testenv.RedisClient(t, s.redis.Addr)
+	var err error
+	if s.rows, err = sqltx.Open(dsn); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.rows.Close() })
 	s.cache = testenv.Proxy(t, s.redis.Addr)
 	var through string
 	s.database, through = testenv.ProxyMySQL(t, dsn)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
 	s.http = &http.Client{Transport: transport, Timeout: 35 * time.Second}
-	var err error
 	s.stack, err = local.Up(t.Context(), local.Options{DataDir: t.TempDir(), Redis: s.cache.Addr, MySQL: through, Out: io.Discard})
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +294,7 @@ func (s *stage) count(query string, args ...any) int {
 }
 
 // patience is how long what happens by itself is waited for; a busy machine needs some of it.
-const patience = 90 * time.Second
+const patience = time.Minute
 
 // eventually waits until a condition holds, and fails the test with what it said last.
 func (s *stage) eventually(what string, holds func() (bool, string)) {

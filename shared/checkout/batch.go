@@ -20,14 +20,11 @@ const (
 	poisonForeign     = "the order id is known with another user, ticket type or quantity"
 )
 
-// batch is the work of one transaction: messages by order id, each once, in order of id.
-type batch struct {
-	messages []Message
-	poison   []Poison
-}
+// batch is the work of one transaction: messages in order of their ids, each wish once. Messages that use one id for different wishes
+// follow each other as Redis took them.
+type batch struct{ messages []Message }
 
-// newBatch sorts messages by id and folds those that say the same into one. Of two that use one id for different wishes, the one
-// that Redis took first stands and the other is poison.
+// newBatch sorts messages and folds those that say the same into one.
 func newBatch(messages []Message) *batch {
 	list := slices.Clone(messages)
 	slices.SortStableFunc(list, func(a, b Message) int {
@@ -37,14 +34,14 @@ func newBatch(messages []Message) *batch {
 		return int(min(1, max(-1, a.Seq-b.Seq)))
 	})
 	b := &batch{}
+	first := 0 // of those with the id at hand
 	for _, m := range list {
-		if n := len(b.messages); n > 0 && b.messages[n-1].OrderID == m.OrderID {
-			if !sameWish(b.messages[n-1], m) {
-				b.poison = append(b.poison, Poison{m, poisonForeign})
-			}
-			continue
+		if n := len(b.messages); n > 0 && b.messages[n-1].OrderID != m.OrderID {
+			first = n
 		}
-		b.messages = append(b.messages, m)
+		if !slices.ContainsFunc(b.messages[first:], func(before Message) bool { return sameWish(before, m) }) {
+			b.messages = append(b.messages, m)
+		}
 	}
 	return b
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/shared/order"
@@ -53,7 +54,7 @@ func (c *Checkout) createBatch(ctx context.Context, b *batch, how manner) (out O
 		return err
 	})
 	if errors.Is(err, sqltx.ErrCommitUnclear) {
-		return c.resolve(ctx, b, out, err)
+		return c.resolve(ctx, out, err)
 	}
 	return out, err
 }
@@ -68,18 +69,13 @@ func (c *Checkout) writeBatch(ctx context.Context, tx *sql.Tx, b *batch, how man
 	if err != nil {
 		return Outcome{}, err
 	}
-	orders, out := b.plan(activities, now)
+	orders, fit, out := b.plan(activities, now)
 	mine, known, err := order.Claim(ctx, tx, orders, newBatchID())
 	if err != nil {
 		return Outcome{}, err
 	}
-	var fresh []order.Order
-	for _, o := range orders {
-		if mine[o.ID] {
-			fresh = append(fresh, o)
-		}
-	}
-	out.report(b, known)
+	fresh := slices.DeleteFunc(orders, func(o order.Order) bool { return !mine[o.ID] })
+	out.report(fit, known)
 	limits := limitsOf(activities)
 	if how == withCare {
 		if err := judgeFresh(ctx, tx, fresh, limits, now); err != nil {
@@ -93,15 +89,18 @@ func (c *Checkout) writeBatch(ctx context.Context, tx *sql.Tx, b *batch, how man
 	return out, nil
 }
 
-// plan makes an order of every message that can become one: PAID when nothing is owed, else UNPAID with a deadline; CANCELLED when
-// the sale is closed. The rest is poison.
-func (b *batch) plan(activities map[string]*sale.Activity, now time.Time) ([]order.Order, Outcome) {
-	out := Outcome{Poison: b.poison[:len(b.poison):len(b.poison)]}
-	orders := make([]order.Order, 0, len(b.messages))
+// plan makes an order of every id whose first fit message can become one: PAID when nothing is owed, else UNPAID with a deadline;
+// CANCELLED when the sale is closed. It gives all fit messages too; the rest is poison.
+func (b *batch) plan(activities map[string]*sale.Activity, now time.Time) (orders []order.Order, fit []Message, out Outcome) {
+	orders = make([]order.Order, 0, len(b.messages))
 	for _, m := range b.messages {
 		a := activities[m.ActivityID]
 		if reason := unfit(m, a); reason != "" {
 			out.Poison = append(out.Poison, Poison{m, reason})
+			continue
+		}
+		fit = append(fit, m)
+		if isRival(fit, len(fit)-1) {
 			continue
 		}
 		o := newOrder(a, m, now)
@@ -115,8 +114,11 @@ func (b *batch) plan(activities map[string]*sale.Activity, now time.Time) ([]ord
 		}
 		orders = append(orders, o)
 	}
-	return orders, out
+	return orders, fit, out
 }
+
+// isRival says whether a message uses the id of the one before it for another wish.
+func isRival(fit []Message, i int) bool { return i > 0 && fit[i-1].OrderID == fit[i].OrderID }
 
 func newOrder(a *sale.Activity, m Message, now time.Time) order.Order {
 	t, _ := a.Type(m.TicketType)
@@ -127,22 +129,22 @@ func newOrder(a *sale.Activity, m Message, now time.Time) order.Order {
 	return order.New(a, t, m.Reservation, source, m.MessageID, now)
 }
 
-// report sorts the orders that were there before by their state. One that is known for another wish makes the message poison.
-func (out *Outcome) report(b *batch, known map[sale.OrderID]order.Order) {
-	for _, m := range b.messages {
+// report sorts the orders that were there before by their state. The row decides which message is genuine: those that use its id for
+// another wish are poison. Without a row the first message is, and its rivals are poison.
+func (out *Outcome) report(fit []Message, known map[sale.OrderID]order.Order) {
+	for i, m := range fit {
 		o, found := known[m.OrderID]
-		if !found {
-			continue
-		}
-		if !o.SameWish(m.ActivityID, m.UserID, m.TicketType, m.Quantity) {
+		switch {
+		case found && o.SameWish(m.ActivityID, m.UserID, m.TicketType, m.Quantity):
+			out.add([]order.Order{o})
+		case found || isRival(fit, i):
 			out.Poison = append(out.Poison, Poison{m, poisonForeign})
-			continue
 		}
-		out.add([]order.Order{o})
 	}
 }
 
 func (out *Outcome) add(orders []order.Order) {
+	out.Live = slices.Grow(out.Live, len(orders))
 	for _, o := range orders {
 		if o.Status.Live() {
 			out.Live = append(out.Live, o)

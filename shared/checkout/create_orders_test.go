@@ -121,6 +121,14 @@ func TestIDThatIsKnownForAnotherWishIsPoisonAndNeverAlreadyDone(t *testing.T) {
 			t.Errorf("%s: got %+v", name, out)
 		}
 	}
+	t.Run("again in one batch, and first in it", func(t *testing.T) {
+		unfit := m
+		unfit.ActivityID = "nobody"
+		out := w.create(unfit, user, quantity, m, user)
+		if len(out.Live) != 1 || out.Live[0].UserID != "u1" || len(out.Poison) != 3 {
+			t.Fatalf("got %+v", out)
+		}
+	})
 	if o := w.get(m.OrderID); o.UserID != "u1" || o.Quantity != 2 {
 		t.Fatalf("the row became %+v", o)
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/shared/order"
@@ -17,15 +18,15 @@ import (
 const resolveBudget = 5 * time.Second
 
 // resolve finds out on another connection whether a batch was committed. The read locks, so that it waits for a transaction that is
-// still ending. Rows that are there are reported as they stand; when one is missing nothing was committed, and cause is returned.
-func (c *Checkout) resolve(ctx context.Context, b *batch, meant Outcome, cause error) (Outcome, error) {
+// still ending. Rows that are there are reported as they stand; when one is missing, or is another wish's, nothing was committed, and
+// cause is returned.
+func (c *Checkout) resolve(ctx context.Context, meant Outcome, cause error) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveBudget)
 	defer cancel()
-	ids := make([]sale.OrderID, 0, len(b.messages))
-	for _, list := range [][]order.Order{meant.Live, meant.Cancelled} {
-		for i := range list {
-			ids = append(ids, list[i].ID)
-		}
+	all := slices.Concat(meant.Live, meant.Cancelled)
+	ids := make([]sale.OrderID, len(all))
+	for i := range all {
+		ids[i] = all[i].ID
 	}
 	var rows map[sale.OrderID]order.Order
 	err := c.db.Run(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
@@ -35,10 +36,14 @@ func (c *Checkout) resolve(ctx context.Context, b *batch, meant Outcome, cause e
 	if err != nil && !errors.Is(err, sqltx.ErrCommitUnclear) { // the transaction only read: its own COMMIT decides nothing
 		return Outcome{}, fmt.Errorf("%w; and looking it up: %w", cause, err)
 	}
-	if len(rows) < len(ids) {
-		return Outcome{}, cause
-	}
 	out := Outcome{Poison: meant.Poison}
-	out.report(b, rows)
+	for i := range all {
+		o := &all[i]
+		row, found := rows[o.ID]
+		if !found || !row.SameWish(o.ActivityID, o.UserID, o.TicketType, o.Quantity) {
+			return Outcome{}, cause
+		}
+		out.add([]order.Order{row})
+	}
 	return out, nil
 }

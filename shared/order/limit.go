@@ -44,11 +44,16 @@ const limitTail = ` ON DUPLICATE KEY UPDATE quantity = quantity + VALUES(quantit
 // Hold adds units to what users hold. limits gives each activity's limit per user. When one would hold more than the limit the
 // database's CHECK refuses (sqltx.CheckViolated) and the transaction must be rolled back.
 func Hold(ctx context.Context, tx *sql.Tx, units Holdings, limits map[string]int, now time.Time) error {
-	rows := make([][]any, 0, len(units))
-	for _, k := range units.Sorted() {
-		rows = append(rows, []any{k.ActivityID, k.UserID, units[k], limits[k.ActivityID], now})
-	}
-	if _, err := sqltx.ExecRows(ctx, tx, limitHead, rows, limitTail); err != nil {
+	holders := units.Sorted()
+	_, err := sqltx.WriteRows(ctx, tx, limitHead, len(holders), func(i int, r *sqltx.Row) {
+		k := holders[i]
+		r.Text(k.ActivityID)
+		r.Text(k.UserID)
+		r.Int(int64(units[k]))
+		r.Int(int64(limits[k.ActivityID]))
+		r.Instant(now)
+	}, limitTail)
+	if err != nil {
 		return fmt.Errorf("order: hold: %w", err)
 	}
 	return nil

@@ -23,46 +23,76 @@ const stockLogHead = `INSERT INTO stock_log (order_id, direction, action, activi
 // LogTaken writes the -1 row of new orders: FREEZE, or DEDUCT for one that is PAID already. Before and after are the figures that
 // the counter in Redis had at the taking, where the order knows them.
 func LogTaken(ctx context.Context, tx *sql.Tx, orders []Order) error {
-	rows := make([][]any, len(orders))
-	for i := range orders {
-		o := &orders[i]
-		action := "FREEZE"
+	return insertStockLog(ctx, tx, orders, func(o *Order) movement {
+		m := movement{direction: -1, action: "FREEZE", before: o.Before, known: o.Before >= 0, seq: o.Seq, business: businessCreated, at: o.CreatedAt}
 		if o.Status == Paid {
-			action = "DEDUCT"
+			m.action = "DEDUCT"
 		}
-		var before, after, seq any
-		if o.Before >= 0 {
-			before, after = o.Before, o.Before-o.Quantity
-		}
-		if o.Seq > 0 {
-			seq = o.Seq
-		}
-		rows[i] = []any{o.ID[:], -1, action, o.ActivityID, o.TicketType, o.UserID, o.Allocations.Compact(),
-			before, -o.Quantity, after, seq, businessCreated, orNull(o.MessageID), o.CreatedAt, o.CreatedAt}
-	}
-	return insertStockLog(ctx, tx, rows)
+		return m
+	})
 }
 
 // LogGivenBack writes the +1 row of orders that this transaction cancels. Its figures stay empty until release has answered.
 func LogGivenBack(ctx context.Context, tx *sql.Tx, orders []Order, now time.Time) error {
-	rows := make([][]any, len(orders))
-	for i := range orders {
-		o := &orders[i]
-		business := businessFailed
+	return insertStockLog(ctx, tx, orders, func(o *Order) movement {
+		m := movement{direction: 1, action: "FREEZE_ROLLED_BACK", business: businessFailed, at: now}
 		if o.Reason == PayTimeout {
-			business = businessTimeout
+			m.business = businessTimeout
 		}
-		rows[i] = []any{o.ID[:], 1, "FREEZE_ROLLED_BACK", o.ActivityID, o.TicketType, o.UserID, o.Allocations.Compact(),
-			nil, o.Quantity, nil, nil, business, orNull(o.MessageID), now, now}
-	}
-	return insertStockLog(ctx, tx, rows)
+		return m
+	})
 }
 
-func insertStockLog(ctx context.Context, tx *sql.Tx, rows [][]any) error {
-	if _, err := sqltx.ExecRows(ctx, tx, stockLogHead, rows, ""); err != nil {
+// movement is what the two rows of an order do not have in common.
+type movement struct {
+	direction int
+	action    string
+	before    int // units left in Redis just before, if known
+	known     bool
+	seq       int64 // 0: not known
+	business  int
+	at        time.Time
+}
+
+func insertStockLog(ctx context.Context, tx *sql.Tx, orders []Order, of func(*Order) movement) error {
+	_, err := sqltx.WriteRows(ctx, tx, stockLogHead, len(orders), func(i int, r *sqltx.Row) {
+		o := &orders[i]
+		of(o).write(r, o)
+	}, "")
+	if err != nil {
 		return fmt.Errorf("order: stock log: %w", err)
 	}
 	return nil
+}
+
+// write gives the values of stockLogHead's columns.
+func (m movement) write(r *sqltx.Row, o *Order) {
+	change := m.direction * o.Quantity
+	r.Bytes(o.ID[:])
+	r.Int(int64(m.direction))
+	r.Text(m.action)
+	r.Text(o.ActivityID)
+	r.Text(o.TicketType)
+	r.Text(o.UserID)
+	r.Text(o.Allocations.Compact())
+	if m.known {
+		r.Int(int64(m.before))
+		r.Int(int64(change))
+		r.Int(int64(m.before + change))
+	} else {
+		r.Null()
+		r.Int(int64(change))
+		r.Null()
+	}
+	if m.seq > 0 {
+		r.Int(m.seq)
+	} else {
+		r.Null()
+	}
+	r.Int(int64(m.business))
+	r.TextOrNull(o.MessageID)
+	r.Instant(m.at)
+	r.Instant(m.at)
 }
 
 // LogDeducted turns the -1 row of an order that was paid from FREEZE into DEDUCT.

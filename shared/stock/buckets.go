@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -89,21 +90,37 @@ func compareBuckets(a, b BucketKey) int {
 }
 
 func changeType(ctx context.Context, tx *sql.Tx, keys []BucketKey, changes BucketChanges, now time.Time) error {
-	var frozen, sold, numbers strings.Builder
-	for i, k := range keys {
-		fmt.Fprintf(&frozen, " WHEN %d THEN %d", k.Bucket, changes[k].Frozen)
-		fmt.Fprintf(&sold, " WHEN %d THEN %d", k.Bucket, changes[k].Sold)
-		if i > 0 {
-			numbers.WriteByte(',')
+	set, gate, total := "", "", "frozen + sold"
+	add := func(column string, by func(BucketChange) int) {
+		if text := perBucket(keys, changes, by); text != "" {
+			set += column + " = " + column + " + " + text + ", "
+			gate += " AND " + column + " + " + text + " >= 0"
+			total += " + " + text
 		}
-		fmt.Fprintf(&numbers, "%d", k.Bucket)
 	}
-	frozenBy, soldBy := "CASE bucket"+frozen.String()+" END", "CASE bucket"+sold.String()+" END"
-	result, err := tx.ExecContext(ctx, `UPDATE stock_bucket SET frozen = frozen + `+frozenBy+`, sold = sold + `+soldBy+`, updated_at = ?
- WHERE activity_id = ? AND ticket_type = ? AND bucket IN (`+numbers.String()+`)
- AND frozen + sold + `+frozenBy+` + `+soldBy+` <= capacity + adjusted AND frozen + `+frozenBy+` >= 0 AND sold + `+soldBy+` >= 0`,
-		now, keys[0].ActivityID, keys[0].TicketType)
+	add("frozen", func(c BucketChange) int { return c.Frozen })
+	add("sold", func(c BucketChange) int { return c.Sold })
+	numbers := make([]string, len(keys))
+	for i, k := range keys {
+		numbers[i] = strconv.Itoa(k.Bucket)
+	}
+	result, err := tx.ExecContext(ctx, `UPDATE stock_bucket SET `+set+`updated_at = ? WHERE activity_id = ? AND ticket_type = ?
+ AND bucket IN (`+strings.Join(numbers, ",")+`) AND `+total+` <= capacity + adjusted`+gate, now, keys[0].ActivityID, keys[0].TicketType)
 	return allRows(result, err, len(keys))
+}
+
+// perBucket writes what is added to a column in each bucket, as an expression; "" when it is nothing in all of them.
+func perBucket(keys []BucketKey, changes BucketChanges, by func(BucketChange) int) string {
+	text, some := "CASE bucket", false
+	for _, k := range keys {
+		n := by(changes[k])
+		text += fmt.Sprintf(" WHEN %d THEN %d", k.Bucket, n)
+		some = some || n != 0
+	}
+	if !some {
+		return ""
+	}
+	return text + " END"
 }
 
 func allRows(result sql.Result, err error, want int) error {

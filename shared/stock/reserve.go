@@ -43,7 +43,7 @@ func (s *Store) Reserve(ctx context.Context, f *sale.Facts, r ReserveRequest) (R
 	k, buckets := keysOf(f.ActivityID), len(t.Capacities)
 	reply, err := s.run(ctx, lua.Reserve,
 		[]string{k.rules(), k.buyers(), k.log(), k.pending()},
-		[]any{entryField(r.OrderID), userField(r.UserID), r.TicketType, counterField(r.TicketType), r.Quantity,
+		[]any{entryField(r.OrderID), userField(r.UserID), counterField(r.TicketType), r.Quantity,
 			r.OrderID.StartBucket(buckets), buckets, s.offsetMs()})
 	if err != nil {
 		return Reserved{}, err

@@ -3,6 +3,7 @@ package stock
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -239,6 +240,27 @@ func TestBucketsAreCombinedAllOrNothing(t *testing.T) {
 			s.holds()
 		}
 	})
+	t.Run("of any number of buckets, as reckoned by hand", func(t *testing.T) {
+		random := rand.New(rand.NewPCG(7, 7))
+		for range 60 {
+			capacities := make([]int, 1+random.IntN(11))
+			total := 0
+			for i := range capacities {
+				capacities[i] = random.IntN(3)
+				total += capacities[i]
+			}
+			if total == 0 {
+				continue
+			}
+			s, quantity, start := newSale(t, rdb, 99, capacities...), 1+random.IntN(total), random.IntN(len(capacities))
+			got, err := s.reserve(s.wishAt(start, len(capacities), "u1", quantity))
+			s.must(err)
+			if want := byHand(capacities, start, quantity); got.Reservation.Allocations.Compact() != want {
+				t.Errorf("%d of %v from %d: %s, want %s", quantity, capacities, start, got.Reservation.Allocations.Compact(), want)
+			}
+			s.holds()
+		}
+	})
 	t.Run("the last bucket gives only what is missing", func(t *testing.T) {
 		s := newSale(t, rdb, 9, 2, 7, 0, 1)
 		got, err := s.reserve(s.wishAt(3, 4, "u1", 5))
@@ -261,6 +283,19 @@ func TestBucketsAreCombinedAllOrNothing(t *testing.T) {
 		}
 		s.holds()
 	})
+}
+
+// byHand is the rule: the first bucket gives all, or each gives what it has, going round from there.
+func byHand(capacities []int, start, quantity int) string {
+	var a sale.Allocations
+	for i := range capacities {
+		bucket := (start + i) % len(capacities)
+		if units := min(capacities[bucket], quantity); units > 0 {
+			a, quantity = append(a, sale.Allocation{Bucket: bucket, Count: units}), quantity-units
+		}
+	}
+	slices.SortFunc(a, func(x, y sale.Allocation) int { return x.Bucket - y.Bucket })
+	return a.Compact()
 }
 
 func TestBadQuantitiesMoveNothing(t *testing.T) {

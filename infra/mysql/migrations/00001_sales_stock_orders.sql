@@ -135,8 +135,6 @@ CREATE TABLE IF NOT EXISTS trade_order (
   message_id   VARBINARY(128)  NULL COMMENT 'Message of the queue that it was made from',
   PRIMARY KEY (id),
   UNIQUE KEY trade_order_reference (activity_id, reference),
-  UNIQUE KEY trade_order_replaces (replaces),
-  UNIQUE KEY trade_order_replaced_by (replaced_by),
   KEY trade_order_changed (activity_id, updated_at),
   KEY trade_order_user (user_id, reserved_at),
   KEY trade_order_unreleased (status, released_at),
