@@ -32,7 +32,7 @@ up: build ## Run the local stack in the foreground, on PORT (8088)
 
 .PHONY: test
 test: servers tools lint ## Set everything up, then run every test, the linters and validate
-	$(BIN) servers -- go test -timeout 12m -p 2 ./...
+	$(BIN) servers -- go test -timeout 15m -p 2 ./...
 	./infra/sam/validate.sh
 	./infra/sam/local-invoke.sh --if-docker
 
@@ -49,6 +49,7 @@ servers: build # Redis and MariaDB, installed where they are missing
 .PHONY: tools
 tools: # the Python tools that tests compare against
 	./infra/sam/tools.sh
+	sh infra/local/sqs/moto.sh
 
 .PHONY: lint
 lint: $(GOLANGCI) ## Format check, go vet and golangci-lint (staticcheck among its linters)

@@ -147,7 +147,6 @@ func openDatabase(ctx context.Context, o Options, connections int) (*database, e
 	if err != nil {
 		return nil, err
 	}
-	probePID = p.PID()
 	d, err := attach(p.DSN, connections)
 	if err != nil {
 		p.Kill()

@@ -1,3 +1,0 @@
-package bench
-
-var probePID int
