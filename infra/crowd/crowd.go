@@ -42,7 +42,9 @@ type ErrBroken struct{ What string }
 func (e *ErrBroken) Error() string { return "the run is not in order: " + e.What }
 
 // JournalPath is where the journal of an activity's promises stands in dir.
-func JournalPath(dir, activityID string) string { return filepath.Join(dir, activityID+".promises.jsonl") }
+func JournalPath(dir, activityID string) string {
+	return filepath.Join(dir, activityID+".promises.jsonl")
+}
 
 // Run makes a sale, sends the crowd, follows its orders and checks the result. It prints as it goes; the error is *ErrBroken
 // when anything is off.

@@ -337,7 +337,7 @@ func TestMarkingPaidAnswersTheSameReferenceAgainAndRefusesTheRest(t *testing.T) 
 		t.Errorf("a cancelled order: %v", err)
 	}
 	late := w.buy("u3", "k", 1)
-	w.clock.Store(int64(late.PayDeadline.Sub(time.Now()) + time.Second))
+	w.clock.Store(int64(time.Until(*late.PayDeadline) + time.Second))
 	for _, state := range []string{"overdue", "expired"} {
 		if _, err := pay(late.ID, "bank-4"); !errors.Is(err, checkout.ErrExpired) {
 			t.Errorf("%s: %v", state, err)

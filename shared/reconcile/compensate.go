@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"holdfast/shared/catalog"
 	"holdfast/shared/sale"
 	"holdfast/shared/stock"
@@ -42,8 +44,11 @@ func NewCompensate(r *Reconciler, cfg CompensateConfig) *Compensate {
 	return &Compensate{r: r, cfg: cfg}
 }
 
-// maxLoads bounds the loads of one pass that were asked for; each may wait ten seconds for the queue.
-const maxLoads = 20
+// How much loading one pass does, and how many loads run at once: each may wait ten seconds for the queue.
+const (
+	maxLoads    = 100
+	loadWorkers = 8
+)
 
 // adjustmentGrace leaves an adjustment to whoever began it for so long.
 const adjustmentGrace = 10 * time.Second
@@ -56,13 +61,18 @@ func (c *Compensate) Run(ctx context.Context) (CompensateSummary, error) {
 	defer cancel()
 	var sum CompensateSummary
 	errs := []error{c.runLoads(ctx, &sum)}
-	var pending []string
+	var pending, unloaded []string
 	errs = append(errs, c.r.visit(ctx, func(a *sale.Activity, s stock.Snapshot, err error) error {
 		if err == nil && s.Pending > 0 {
 			pending = append(pending, a.ID)
 		}
-		return c.bringUpToDate(ctx, a, s, err, &sum)
+		if onSale(a) && !loadedAs(a, s, err) && (err == nil || errors.Is(err, stock.ErrNotLoaded)) {
+			unloaded = append(unloaded, a.ID)
+			return nil
+		}
+		return c.renewRules(ctx, a, s, err, &sum)
 	}))
+	errs = append(errs, c.load(unloaded, &sum, func(id string) error { return c.r.Load(ctx, id) }))
 	errs = append(errs, c.finishAdjustments(ctx, &sum))
 	for _, id := range pending {
 		swept, err := c.r.SweepPending(ctx, id, c.cfg.Grace, c.cfg.PageSize)
@@ -77,19 +87,39 @@ func (c *Compensate) Run(ctx context.Context) (CompensateSummary, error) {
 	return sum, errors.Join(append(errs, err)...)
 }
 
-// runLoads does the loads that were asked for. One that is running already is no failure.
+// runLoads does the loads that were asked for.
 func (c *Compensate) runLoads(ctx context.Context, sum *CompensateSummary) error {
 	jobs, err := c.r.waitingLoads(ctx, maxLoads)
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, j := range jobs {
-		switch err := c.r.runLoad(ctx, j); {
+	ids, asked := make([]string, len(jobs)), make(map[string]loadJob, len(jobs))
+	for i, j := range jobs {
+		ids[i], asked[j.activityID] = j.activityID, j
+	}
+	return c.load(ids, sum, func(id string) error { return c.r.runLoad(ctx, asked[id]) })
+}
+
+// load loads activities, a few at a time, and counts them. One that is being loaded already is no failure.
+func (c *Compensate) load(ids []string, sum *CompensateSummary, one func(id string) error) error {
+	errs := make([]error, len(ids))
+	var g errgroup.Group
+	g.SetLimit(loadWorkers)
+	for i, id := range ids {
+		g.Go(func() error {
+			errs[i] = one(id)
+			return nil
+		})
+	}
+	_ = g.Wait() // each keeps its own error
+	for i, err := range errs {
+		switch {
 		case err == nil:
 			sum.Loaded++
-		case !errors.Is(err, ErrLoadRunning):
-			errs = append(errs, fmt.Errorf("loading %s: %w", j.activityID, err))
+		case errors.Is(err, ErrLoadRunning):
+			errs[i] = nil
+		default:
+			errs[i] = fmt.Errorf("loading %s: %w", ids[i], err)
 		}
 	}
 	return errors.Join(errs...)
@@ -100,27 +130,21 @@ func hopeless(err error) bool {
 	return errors.Is(err, catalog.ErrNotFound) || errors.Is(err, ErrNotPublished)
 }
 
-// bringUpToDate loads an activity on sale that is not loaded, or not as MySQL thinks, and renews rules that are older than MySQL's.
-func (c *Compensate) bringUpToDate(ctx context.Context, a *sale.Activity, s stock.Snapshot, err error, sum *CompensateSummary) error {
-	if err != nil && !errors.Is(err, stock.ErrNotLoaded) {
+// renewRules brings MySQL's rules to an activity that has older ones in Redis. One that is not loaded gets them with its load.
+func (c *Compensate) renewRules(ctx context.Context, a *sale.Activity, s stock.Snapshot, err error, sum *CompensateSummary) error {
+	if errors.Is(err, stock.ErrNotLoaded) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("reading %s: %w", a.ID, err)
 	}
-	if onSale(a) && !loadedAs(a, s, err) {
-		err := c.r.Load(ctx, a.ID)
-		if err == nil {
-			sum.Loaded++
-		}
-		if errors.Is(err, ErrLoadRunning) {
-			return nil
-		}
-		return err
+	if s.RulesVersion >= a.RulesVersion {
+		return nil
 	}
-	if err == nil && s.RulesVersion < a.RulesVersion {
-		if err := c.r.ApplyRules(ctx, a.ID); err != nil {
-			return fmt.Errorf("changing the rules of %s: %w", a.ID, err)
-		}
-		sum.Rules++
+	if err := c.r.ApplyRules(ctx, a.ID); err != nil {
+		return fmt.Errorf("changing the rules of %s: %w", a.ID, err)
 	}
+	sum.Rules++
 	return nil
 }
 

@@ -250,3 +250,32 @@ func TestRulesThatRedisMissedAreAppliedByTheNextPass(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Redis came back empty: one pass loads all sales, although each waits for a queue that does not become empty.
+func TestManyLostActivitiesAreLoadedInOnePass(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, plan{})
+	lost := []*world{w}
+	for range 3 {
+		other := *w
+		other.publish(plan{capacity: 10, buckets: 2, limit: 2, price: "1.00"})
+		lost = append(lost, &other)
+	}
+	for i, one := range lost {
+		if i > 0 {
+			if err := w.reconciler.Load(t.Context(), one.activity.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		one.buy("u1", "k", 1)
+		one.forget()
+	}
+	busy := w.other(func(context.Context) (bool, error) { return false, nil })
+	sum, err := reconcile.NewCompensate(busy, reconcile.CompensateConfig{}).Run(t.Context())
+	if err != nil || sum.Loaded != len(lost) {
+		t.Fatalf("got %+v, %v", sum, err)
+	}
+	for _, one := range lost {
+		one.agree()
+	}
+}

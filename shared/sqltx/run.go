@@ -60,6 +60,9 @@ func (d *DB) once(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) e
 	if err := f(ctx, tx); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil { // COMMIT looks too, but may not have heard of a deadline that has just passed
+		return fmt.Errorf("not committed: %w", err)
+	}
 	open = false
 	return commitError(tx.Commit())
 }

@@ -37,7 +37,10 @@ func secretsManager(t *testing.T, texts map[string]string) (endpoint string, ask
 
 func TestPasswordsComeOutOfSecretsAndAreReadOnce(t *testing.T) {
 	t.Parallel()
-	own := testenv.OwnRedis(t, "--requirepass", "token-of-the-test")
+	own := testenv.OwnRedis(t)
+	if err := testenv.RedisClient(t, own.Addr).ConfigSet(t.Context(), "requirepass", "token-of-the-test").Err(); err != nil {
+		t.Fatal(err)
+	}
 	login, err := mysql.ParseDSN(testenv.MySQLDSN(t))
 	if err != nil {
 		t.Fatal(err)
