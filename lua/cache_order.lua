@@ -6,7 +6,7 @@
 -- ARGV[3] ttl       s
 -- Returns: {"CACHED"} or {"NEWER"}.
 -- Idempotent by: rank
--- Caller: Store.CacheOrder
+-- Caller: Store.CacheOrders
 local stands = redis.call('GET', KEYS[1])
 if stands and string.sub(stands, 1, 1) > ARGV[1] then return {'NEWER'} end
 redis.call('SET', KEYS[1], ARGV[1] .. ARGV[2], 'EX', ARGV[3])

@@ -132,16 +132,21 @@ func (c *Checkout) recordReleases(ctx context.Context, done []order.Release) err
 // cache writes orders into the order cache, each only if its state is further than the one there. It is a convenience of readers:
 // what fails is read from the row instead.
 func (c *Checkout) cache(ctx context.Context, orders []order.Order) error {
-	return inParallel(orders, func(o *order.Order) error {
-		body, err := json.Marshal(o)
-		if err != nil {
-			return err
+	var errs []error
+	for activityID, list := range byActivity(orders) {
+		page := make([]stock.Cached, len(list))
+		for i := range list {
+			body, err := json.Marshal(&list[i])
+			if err != nil {
+				return err
+			}
+			page[i] = stock.Cached{OrderID: list[i].ID, Rank: list[i].Status.Rank(), JSON: body}
 		}
-		if err := c.stock.CacheOrder(ctx, o.ActivityID, o.ID, o.Status.Rank(), body); err != nil {
-			return fmt.Errorf("caching orders: %w", err)
+		if err := c.stock.CacheOrders(ctx, activityID, page); err != nil {
+			errs = append(errs, fmt.Errorf("caching %d orders of %s: %w", len(list), activityID, err))
 		}
-		return nil
-	})
+	}
+	return errors.Join(errs...)
 }
 
 // inParallel runs a function for each order, a few at a time, and returns the first error.

@@ -7,6 +7,6 @@
 //	deploy    what runs once per deployment
 //	boot      environment to clients
 //
-// This package holds what they all take: Deps, the one struct from which every function is built, by its main and by the local
+// This package holds what they all take: the log, and Deps, the one struct from which every function is built, by its main and by the local
 // stack alike.
 package edge

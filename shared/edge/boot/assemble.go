@@ -43,7 +43,7 @@ func Open(c Config) (clients Clients, err error) {
 
 // Deps makes what functions are built from, by the clocks of Redis and of the database.
 func (c Clients) Deps(claims edge.Claims) edge.Deps {
-	d := Assemble(c.DB, c.Cache, c.Queue, nil, slog.New(slog.NewJSONHandler(os.Stdout, nil)))
+	d := Assemble(c.DB, c.Cache, c.Queue, nil, edge.NewLog(os.Stdout))
 	d.Claims = claims
 	return d
 }

@@ -1,7 +1,7 @@
 package boot
 
 import (
-	"context"
+	"database/sql/driver"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -65,7 +65,7 @@ func TestPasswordsComeOutOfSecretsAndAreReadOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.Raw(func(any) error { return context.Canceled }); err == nil {
+		if err := conn.Raw(func(any) error { return driver.ErrBadConn }); err == nil {
 			t.Fatal("the connection was not thrown away")
 		}
 		conn.Close()
