@@ -17,6 +17,7 @@ import (
 	"holdfast/infra/local/mapping"
 	"holdfast/infra/local/server"
 	"holdfast/infra/local/sqs"
+	"holdfast/shared/edge"
 )
 
 // Options says how the stack is started.
@@ -88,7 +89,7 @@ func Up(ctx context.Context, o Options) (_ *Stack, err error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, func() { _ = logFile.Close() })
-	log := slog.New(slog.NewJSONHandler(logFile, nil))
+	log := edge.NewLog(logFile)
 	if s.functions, err = newFunctions(ctx, s, log); err != nil {
 		return nil, err
 	}
