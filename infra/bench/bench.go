@@ -25,18 +25,31 @@ type measurement struct {
 	run  func(ctx context.Context, o Options) ([]Figure, error)
 }
 
-// measurements lists all parts, in the order in which they run: what a busy database disturbs comes first.
-func measurements() []measurement {
+// extent says how much each measurement does.
+type extent struct {
+	scripts turns
+	memory  []int
+	create  createTurns
+	load    loadTurns
+	starts  int
+}
+
+// full is what a run does; all of it takes a few minutes on two processors.
+var full = extent{scripts: fullScripts, memory: fullMemory, create: fullCreate, load: fullLoad, starts: fullStarts}
+
+// measurements lists all parts, in the order in which they run.
+func measurements(e extent) []measurement {
 	return []measurement{
-		{"scripts", []string{"reserve_ratio", "reserve_ratio_without_expiry", "sold_out_ratio", "fragmented_ratio", "reserve_us",
-			"plain_us"}, func(ctx context.Context, o Options) ([]Figure, error) { return measureScripts(ctx, o, fullScripts) }},
+		{"scripts", []string{"reserve_ratio", "reserve_ratio_without_expiry", "sold_out_ratio", "fragmented_ratio", "reserve_us", "plain_us"},
+			func(ctx context.Context, o Options) ([]Figure, error) { return measureScripts(ctx, o, e.scripts) }},
 		{"memory", []string{"bytes_per_reservation", "bytes_per_pending"},
-			func(ctx context.Context, o Options) ([]Figure, error) { return measureMemory(ctx, o, fullMemory) }},
+			func(ctx context.Context, o Options) ([]Figure, error) { return measureMemory(ctx, o, e.memory) }},
 		{"create", []string{"create_speedup", "create_orders_per_second", "create_orders_per_second_one_by_one"},
-			func(ctx context.Context, o Options) ([]Figure, error) { return measureCreate(ctx, o, fullCreate) }},
-		{"end-to-end", []string{"end_to_end_speedup", "p99_ratio", "orders_per_second", "orders_per_second_synchronous", "p99_ms",
-			"p99_ms_synchronous"}, func(ctx context.Context, o Options) ([]Figure, error) { return measureEndToEnd(ctx, o, fullLoad) }},
-		{"start", []string{"init_ms"}, measureStart},
+			func(ctx context.Context, o Options) ([]Figure, error) { return measureCreate(ctx, o, e.create) }},
+		{"end-to-end", []string{"end_to_end_speedup", "p99_ratio", "orders_per_second", "orders_per_second_synchronous", "p99_ms", "p99_ms_synchronous"},
+			func(ctx context.Context, o Options) ([]Figure, error) { return measureEndToEnd(ctx, o, e.load) }},
+		{"start", []string{"init_ms"},
+			func(ctx context.Context, o Options) ([]Figure, error) { return measureStart(ctx, o, e.starts) }},
 		{"sizes", []string{"reserve_binary_bytes", "largest_binary_bytes"}, measureSizes},
 	}
 }
@@ -44,7 +57,7 @@ func measurements() []measurement {
 // Names lists what Options.Only may be, besides the keys of figures.
 func Names() []string {
 	var names []string
-	for _, m := range measurements() {
+	for _, m := range measurements(full) {
 		names = append(names, m.name)
 	}
 	return names
@@ -52,7 +65,7 @@ func Names() []string {
 
 // Run measures. It returns the first error of a measurement, and with it nothing; a missed target is no error.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	chosen := measurements()
+	chosen := measurements(full)
 	if o.Only != "" {
 		chosen = slices.DeleteFunc(chosen, func(m measurement) bool { return m.name != o.Only && !slices.Contains(m.keys, o.Only) })
 		if len(chosen) == 0 {

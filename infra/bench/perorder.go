@@ -20,11 +20,35 @@ type perOrder struct {
 	activity *sale.Activity
 }
 
-// errSoldOut is returned when no bucket has the units.
-var errSoldOut = errors.New("no bucket has enough units")
+// Refusals of the baseline.
+var (
+	errSoldOut = errors.New("no bucket has enough units")
+	errNotOpen = errors.New("the sale is not open")
+)
 
 // create writes one order. The reservation's allocation is one bucket; where that is short, the others are tried in turn.
 func (p *perOrder) create(ctx context.Context, r sale.Reservation, messageID string) error {
+	return p.db.Run(ctx, func(ctx context.Context, tx *sql.Tx) error { return p.write(ctx, tx, r, messageID) })
+}
+
+// sell is create for a buyer who waits: it first looks whether the sale is on, under a lock that keeps it so.
+func (p *perOrder) sell(ctx context.Context, r sale.Reservation, messageID string) error {
+	return p.db.Run(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var status sale.Status
+		var opens, closes time.Time
+		err := tx.QueryRowContext(ctx, `SELECT status, opens_at, closes_at FROM activity WHERE activity_id = ? LOCK IN SHARE MODE`,
+			r.ActivityID).Scan(&status, &opens, &closes)
+		if err != nil {
+			return err
+		}
+		if status != sale.Published || r.At.Before(opens) || !r.At.Before(closes) {
+			return errNotOpen
+		}
+		return p.write(ctx, tx, r, messageID)
+	})
+}
+
+func (p *perOrder) write(ctx context.Context, tx *sql.Tx, r sale.Reservation, messageID string) error {
 	t, found := p.activity.Type(r.TicketType)
 	if !found {
 		return fmt.Errorf("there is no ticket type %q", r.TicketType)
@@ -32,14 +56,12 @@ func (p *perOrder) create(ctx context.Context, r sale.Reservation, messageID str
 	now := time.Now().UTC()
 	o := order.New(p.activity, t, r, order.FromSale, messageID, now)
 	o.Await(now.Add(p.activity.PayWindow))
-	return p.db.Run(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		bucket, err := p.takeBucket(ctx, tx, &o, t.Buckets, now)
-		if err != nil {
-			return err
-		}
-		o.Allocations = sale.Allocations{{Bucket: bucket, Count: o.Quantity}}
-		return p.insert(ctx, tx, &o, now)
-	})
+	bucket, err := p.takeBucket(ctx, tx, &o, t.Buckets, now)
+	if err != nil {
+		return err
+	}
+	o.Allocations = sale.Allocations{{Bucket: bucket, Count: o.Quantity}}
+	return p.insert(ctx, tx, &o, now)
 }
 
 // insert writes the order's rows.

@@ -29,11 +29,11 @@ const (
 	toolsDefault    = ".tools"
 )
 
-// starts is how often the binary is started; the first start, which reads it from the disk, does not count.
-const starts = 11
+// fullStarts is how often the binary is started; the first start, which reads it from the disk, does not count.
+const fullStarts = 11
 
 // measureStart starts the binary of reserve-ticket under the emulator.
-func measureStart(ctx context.Context, o Options) ([]Figure, error) {
+func measureStart(ctx context.Context, o Options, starts int) ([]Figure, error) {
 	root, err := sourceTree(ctx)
 	if err != nil {
 		return nil, err

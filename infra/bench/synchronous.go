@@ -1,25 +1,30 @@
 package bench
 
 import (
+	"context"
 	"encoding/json"
-	"io"
+	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
 	"holdfast/infra/local"
+	"holdfast/infra/local/mapping"
 	"holdfast/shared/sale"
 )
 
-// synchronous is the baseline of the whole system: an HTTP server that makes the order inside the request. It takes the same
-// requests as ours, checks the same kind of token, writes the same rows, and knows neither Redis nor a queue.
+// synchronous is the baseline of the whole system: the same gateway as ours in front of a function that makes the order inside the
+// request. It takes the same requests, checks the same kind of token, writes the same rows, and knows neither Redis nor a queue.
 type synchronous struct {
-	issuer *local.Issuer
-	sale   atomic.Pointer[syncSale]
-	server *http.Server
-	url    string
+	issuer   *local.Issuer
+	function lambda.Handler
+	sale     atomic.Pointer[syncSale]
+	server   *http.Server
+	url      string
 }
 
 // syncSale is the sale that is running.
@@ -29,16 +34,23 @@ type syncSale struct {
 	left   atomic.Int64 // only for the figures of the stock log; the database decides
 }
 
-// startSynchronous serves on a free port.
-func startSynchronous(issuer *local.Issuer) (*synchronous, error) {
+// startSynchronous serves on a free port; dir is for the clock of the gateway.
+func startSynchronous(dir string) (*synchronous, error) {
+	clock, err := local.OpenClock(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &synchronous{}
+	if s.issuer, err = local.NewIssuer(clock.Now); err != nil {
+		return nil, err
+	}
+	s.function = mapping.NewInstances(func() lambda.Handler { return lambda.NewHandler(s.reserve) })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	s := &synchronous{issuer: issuer, url: "http://" + listener.Addr().String()}
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/activities/{activityId}/reservations", s.reserve)
-	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	s.url = "http://" + listener.Addr().String()
+	s.server = &http.Server{Handler: local.NewFront(s, s.issuer, clock), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = s.server.Serve(listener) }() // ends with Close
 	return s, nil
 }
@@ -50,36 +62,31 @@ func (s *synchronous) open(p *perOrder) {
 	s.sale.Store(next)
 }
 
-func (s *synchronous) reserve(w http.ResponseWriter, r *http.Request) {
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	claims, err := s.issuer.Verify(token)
-	if err != nil {
-		http.Error(w, "Unauthorized", http.StatusUnauthorized)
-		return
-	}
-	user, _ := claims["sub"].(string)
+// Invoke implements mapping.Invoker: whatever the route, there is one function.
+func (s *synchronous) Invoke(ctx context.Context, _ string, event []byte) ([]byte, error) {
+	return s.function.Invoke(ctx, event)
+}
+
+func (s *synchronous) reserve(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+	running := s.sale.Load()
 	var wish struct {
 		TicketType string `json:"ticketType"`
 		Quantity   int    `json:"quantity"`
 	}
-	running := s.sale.Load()
-	if err := json.NewDecoder(io.LimitReader(r.Body, 16<<10)).Decode(&wish); err != nil || r.PathValue("activityId") != running.facts.ActivityID {
-		http.Error(w, "Bad Request", http.StatusBadRequest)
-		return
+	if err := json.Unmarshal([]byte(r.Body), &wish); err != nil || r.PathParameters["activityId"] != running.facts.ActivityID {
+		return events.APIGatewayV2HTTPResponse{StatusCode: http.StatusBadRequest}, nil
 	}
-	now := time.Now().UTC()
-	id := running.facts.OrderID(user, r.Header.Get("Idempotency-Key"))
+	user, now := r.RequestContext.Authorizer.JWT.Claims["sub"], time.Now().UTC()
+	id := running.facts.OrderID(user, r.Headers["idempotency-key"])
 	after := running.left.Add(-int64(wish.Quantity))
 	reservation := sale.Reservation{OrderID: id, ActivityID: running.facts.ActivityID, UserID: user, TicketType: wish.TicketType,
 		Quantity: wish.Quantity, Allocations: sale.Allocations{{Bucket: id.StartBucket(buckets), Count: wish.Quantity}},
 		Seq: now.UnixMicro(), At: now, Before: int(after) + wish.Quantity}
-	if err := running.orders.create(r.Context(), reservation, id.String()); err != nil {
-		http.Error(w, "Internal Server Error", http.StatusInternalServerError)
-		return
+	if err := running.orders.sell(ctx, reservation, id.String()); err != nil {
+		return events.APIGatewayV2HTTPResponse{}, err
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted)
-	_ = json.NewEncoder(w).Encode(map[string]any{"orderId": id, "status": "UNPAID"}) // a client that went away has nobody to be told
+	return events.APIGatewayV2HTTPResponse{StatusCode: http.StatusAccepted, Headers: map[string]string{"Content-Type": "application/json"},
+		Body: fmt.Sprintf(`{"orderId":%q,"status":"UNPAID"}`, id)}, nil
 }
 
 func (s *synchronous) close() { s.server.Close() }

@@ -32,6 +32,11 @@ type front struct {
 	clock   *Clock
 }
 
+// NewFront serves the routes of the template as the stack's own front does, with other functions behind it.
+func NewFront(invoker mapping.Invoker, issuer *Issuer, clock *Clock) http.Handler {
+	return (&front{invoker: invoker, issuer: issuer, clock: clock}).handler()
+}
+
 // handler routes every request of the template to its function.
 func (f *front) handler() http.Handler {
 	mux := http.NewServeMux()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 
 	"holdfast/infra/bench"
 )
@@ -25,6 +26,10 @@ func (c *benchCommand) Run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	// The runtime emulator starts its binary from another folder, so a relative path would lead nowhere.
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
 	report, err := bench.Run(ctx, bench.Options{Only: c.Only, Dir: dir, Out: os.Stderr})
 	if err != nil {
 		return err
