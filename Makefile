@@ -37,7 +37,7 @@ test: servers tools lint ## Set everything up, then run every test, the linters 
 	./infra/sam/local-invoke.sh --if-docker
 
 .PHONY: check
-check: build ## The fast part: formatting, vet, and the tests that need neither Python tools nor Docker
+check: servers ## The fast part: formatting, vet, and the short tests of shared, lua, migrations and layout
 	@test -z "$$(gofmt -l functions shared lua infra)" || { echo "run gofmt -w on:"; gofmt -l functions shared lua infra; exit 1; }
 	go vet ./...
 	$(BIN) servers -- go test -short -timeout 3m -p 2 ./shared/... ./lua/... ./infra/layout/... ./infra/mysql/...

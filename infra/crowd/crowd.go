@@ -3,30 +3,15 @@ package crowd
 import (
 	"context"
 	"fmt"
-	"io"
+	"maps"
 	"path/filepath"
-	"sort"
+	"slices"
+	"strings"
 	"time"
 
-	"holdfast/infra/local"
 	"holdfast/shared/reconcile/invariant"
 	"holdfast/shared/sale"
 )
-
-// Options says how large a crowd comes, to which stack, and how patient it is.
-type Options struct {
-	Addresses  local.Addresses
-	Dir        string // where the journal is written
-	ActivityID string // of the sale that the crowd makes; never used before
-	Users      int    // distinct buyers
-	Rate       int    // requests a second, whatever the answers
-	Capacity   int    // units in all
-	Buckets    int    // per ticket type
-	Limit      int    // units per user
-	Seed       uint64 // fixes who wants what and who taps twice
-	Patience   time.Duration
-	Out        io.Writer
-}
 
 // Crowd is one run.
 type Crowd struct {
@@ -49,6 +34,9 @@ func JournalPath(dir, activityID string) string {
 // Run makes a sale, sends the crowd, follows its orders and checks the result. It prints as it goes; the error is *ErrBroken
 // when anything is off.
 func Run(ctx context.Context, o Options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	c := &Crowd{o: o, client: newClient(o.Addresses.API)}
 	if err := c.openSale(ctx); err != nil {
 		return err
@@ -92,7 +80,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	c.say("\nThe proof, from MariaDB, Redis and the crowd's own journal (%s):", path)
+	c.say("\nThe proof, from MariaDB, Redis and the crowd's own journal of %d promises:", len(promises))
 	if err := report.Write(o.Out); err != nil {
 		return err
 	}
@@ -131,26 +119,27 @@ func (c *Crowd) tryAgain(buyers []buyer, result *loadResult) error {
 func (c *Crowd) say(format string, args ...any) { _, _ = fmt.Fprintf(c.o.Out, format+"\n", args...) }
 
 func (c *Crowd) printRush(r *loadResult) {
-	m, units := r.metrics, 0
+	m, units := r.metrics, make(map[string]int)
 	for _, p := range r.promises {
-		units += p.Quantity
+		units[p.Type] += p.Quantity
 	}
-	c.say("\n%d requests at %.0f a second: %d reservations of %d units (of %d)", m.Requests, m.Rate, len(r.promises), units,
-		c.capacityOf(ticketTypes[0].share)+c.capacityOf(ticketTypes[1].share))
+	c.say("\n%d requests at %.0f a second: %d reservations", m.Requests, m.Rate, len(r.promises))
+	for _, t := range ticketTypes {
+		c.say("  %-9s %d of %d units", t.id, units[t.id], c.capacityOf(t.share))
+	}
 	c.say("  latency of all answers: p50 %s  p90 %s  p99 %s  max %s", round(m.Latencies.P50), round(m.Latencies.P90),
 		round(m.Latencies.P99), round(m.Latencies.Max))
-	var codes []string
-	for code := range r.refusals {
-		codes = append(codes, code)
-	}
-	sort.Strings(codes)
-	for _, code := range codes {
+	for _, code := range slices.Sorted(maps.Keys(r.refusals)) {
 		c.say("  refused %-28s %d", code, r.refusals[code])
 	}
 }
 
 func (c *Crowd) printOrders(r *loadResult, a *aftermath) {
-	c.say("%d promises became orders, the slowest %s after its 202: %v", len(r.promises)-len(a.missing), round(a.slowest), a.statuses)
+	var words []string
+	for _, status := range slices.Sorted(maps.Keys(a.statuses)) {
+		words = append(words, fmt.Sprintf("%d %s", a.statuses[status], status))
+	}
+	c.say("%d promises became orders, the slowest %s after its 202: %s", len(r.promises)-len(a.missing), round(a.slowest), strings.Join(words, ", "))
 }
 
 func round(d time.Duration) time.Duration {

@@ -32,7 +32,7 @@ func TestACrowdPassesAndSeesWhatIsChangedByHand(t *testing.T) {
 	if err := Run(t.Context(), o); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, words := range []string{"Nothing was oversold", "p99", "INSUFFICIENT_STOCK", "PASS  L1", "PASS  C4"} {
+	for _, words := range []string{"Nothing was oversold", "p99", "INSUFFICIENT_STOCK", "GUEST", "UNPAID", "PASS  L1", "PASS  C4"} {
 		if !strings.Contains(out.String(), words) {
 			t.Errorf("the crowd does not say %q:\n%s", words, out.String())
 		}
@@ -104,9 +104,25 @@ func TestACrowdPassesAndSeesWhatIsChangedByHand(t *testing.T) {
 }
 
 func TestACrowdWithoutAStackSaysSo(t *testing.T) {
-	err := Run(t.Context(), Options{Addresses: local.Addresses{API: "http://127.0.0.1:1"}, Out: io.Discard})
+	o := Options{Addresses: local.Addresses{API: "http://127.0.0.1:1"}, Users: 1, Rate: 1, Capacity: 1, Buckets: 1, Limit: 1, Out: io.Discard}
+	err := Run(t.Context(), o)
 	var broken *ErrBroken
 	if err == nil || errors.As(err, &broken) || !strings.Contains(err.Error(), "is the stack up?") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestACrowdOfImpossibleSizeIsRefusedByTheFlagsThatSetIt(t *testing.T) {
+	err := Run(t.Context(), Options{Users: -5, Rate: 0, Capacity: 10, Buckets: 65, Limit: 0, Out: io.Discard})
+	if err == nil {
+		t.Fatal("it came")
+	}
+	for _, words := range []string{"--users is -5", "--rate is 0", "--buckets is 65", "--limit is 0"} {
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("the error lacks %q: %v", words, err)
+		}
+	}
+	if strings.Contains(err.Error(), "--capacity") {
+		t.Errorf("the error blames what is fine: %v", err)
 	}
 }

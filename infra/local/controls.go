@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -85,7 +88,8 @@ func (s *Stack) runSchedule(r *http.Request) (any, error) {
 	name := r.PathValue("function")
 	schedule := s.schedules[name]
 	if schedule == nil {
-		return nil, &usageError{http.StatusNotFound, fmt.Sprintf("there is no scheduled function %q", name)}
+		return nil, &usageError{http.StatusNotFound, fmt.Sprintf("there is no scheduled function %q, but %s", name,
+			strings.Join(slices.Sorted(maps.Keys(s.schedules)), ", "))}
 	}
 	answer, err := schedule.RunNow(r.Context())
 	if err != nil {
@@ -105,7 +109,10 @@ func (s *Stack) moveClock(r *http.Request) (any, error) {
 	if err != nil || by < 0 {
 		return nil, misuse("write how far forward, such as {\"advance\":\"48h\"} or \"90s\"")
 	}
-	return s.clockNow(), s.clock.Advance(by)
+	if err := s.clock.Advance(by); err != nil {
+		return nil, err
+	}
+	return s.clockNow(), nil
 }
 
 func (s *Stack) clockNow() any {

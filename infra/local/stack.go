@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -52,7 +51,6 @@ type Stack struct {
 	orders      *mapping.Mapping
 	schedules   map[string]*mapping.Schedule
 	closers     []func() // in the order of starting; closed backwards
-	file        string
 }
 
 // AddressFile is the name of the file in the data folder that says where the stack listens.
@@ -63,15 +61,20 @@ const LogFile = "functions.log"
 
 // Up starts everything and returns once it serves. On an error, what was started is stopped again.
 func Up(ctx context.Context, o Options) (_ *Stack, err error) {
-	if err := prepareFolder(o); err != nil {
+	lock, err := openFolder(o.DataDir, o.Fresh)
+	if err != nil {
 		return nil, err
 	}
-	s := &Stack{faults: &Faults{}, file: filepath.Join(o.DataDir, AddressFile)}
+	s := &Stack{faults: &Faults{}, closers: []func(){func() { _ = lock.Close() }}}
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
+	listener, err := s.listen(o.Port) // before the servers, which take a while to start
+	if err != nil {
+		return nil, err
+	}
 	if s.clock, err = OpenClock(o.DataDir); err != nil {
 		return nil, err
 	}
@@ -97,38 +100,8 @@ func Up(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err = s.startTriggers(log); err != nil {
 		return nil, err
 	}
-	if err = s.startFront(o.Port); err != nil {
-		return nil, err
-	}
-	return s, s.writeAddresses()
-}
-
-// prepareFolder makes the data folder, empty if asked. It refuses to empty a folder that is not a stack's.
-func prepareFolder(o Options) error {
-	if o.Fresh {
-		entries, err := os.ReadDir(o.DataDir)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("the data folder: %w", err)
-		}
-		if len(entries) > 0 && !isStackFolder(o.DataDir) {
-			return fmt.Errorf("%s holds no stack's data, so --fresh will not empty it: choose another --data-dir", o.DataDir)
-		}
-		if err := os.RemoveAll(o.DataDir); err != nil {
-			return fmt.Errorf("empty the data folder: %w", err)
-		}
-	}
-	if err := os.MkdirAll(o.DataDir, 0o700); err != nil {
-		return fmt.Errorf("the data folder: %w", err)
-	}
-	return os.WriteFile(filepath.Join(o.DataDir, folderMark), []byte("Data of a local Holdfast stack. It may be deleted while no stack runs.\n"), 0o600)
-}
-
-// folderMark is a file by which a data folder is known to be ours.
-const folderMark = "HOLDFAST"
-
-func isStackFolder(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, folderMark))
-	return err == nil
+	s.startFront(listener)
+	return s, s.writeAddresses(filepath.Join(o.DataDir, AddressFile))
 }
 
 // startServers starts, or attaches to, Redis and MariaDB.
@@ -206,12 +179,18 @@ func (s *Stack) startQueues() error {
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
-// startFront serves HTTP.
-func (s *Stack) startFront(port int) error {
+// listen takes the port of the front.
+func (s *Stack) listen(port int) (net.Listener, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
-		return fmt.Errorf("port %d is taken; choose another by --port, or 0 for a free one: %w", port, err)
+		return nil, fmt.Errorf("port %d is taken; choose another by --port, or 0 for a free one: %w", port, err)
 	}
+	s.closers = append(s.closers, func() { _ = listener.Close() })
+	return listener, nil
+}
+
+// startFront serves HTTP.
+func (s *Stack) startFront(listener net.Listener) {
 	mux := http.NewServeMux()
 	s.controls(mux)
 	mux.Handle("/", (&front{invoker: s.functions, issuer: s.issuer, clock: s.clock}).handler())
@@ -225,24 +204,23 @@ func (s *Stack) startFront(port int) error {
 		}
 	})
 	s.Addresses.API = "http://" + listener.Addr().String()
-	return nil
 }
 
 // writeAddresses writes stack.json whole or not at all; it holds the database's password, so only its owner may read it.
-func (s *Stack) writeAddresses() error {
+func (s *Stack) writeAddresses(file string) error {
 	text, err := json.MarshalIndent(s.Addresses, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(s.file+".new", append(text, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(file+".new", append(text, '\n'), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(s.file+".new", s.file)
+	s.closers = append(s.closers, func() { _ = os.Remove(file) }) // nobody listens there any more
+	return os.Rename(file+".new", file)
 }
 
 // Close ends what Up started, in reverse order.
 func (s *Stack) Close() {
-	_ = os.Remove(s.file) // nobody listens there any more
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		s.closers[i]()
 	}

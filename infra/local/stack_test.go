@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -216,15 +217,73 @@ func TestFreshRefusesAFolderThatIsNotAStacks(t *testing.T) {
 	}
 }
 
+func TestASecondStackOnAFolderIsRefusedAndHarmsNothing(t *testing.T) {
+	dir := t.TempDir()
+	stack, err := local.Up(t.Context(), local.Options{DataDir: dir, Out: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	operator := mint(t, stack.Addresses.API, "olga", "operator")
+	if status, _, body := ask(t, "POST", stack.Addresses.API+"/ops/v1/activities", operator, draft("precious", 10)); status != http.StatusCreated {
+		t.Fatalf("create: %d %s", status, body)
+	}
+	for _, fresh := range []bool{false, true} {
+		_, err := local.Up(t.Context(), local.Options{DataDir: dir, Fresh: fresh, Out: io.Discard})
+		if !errors.Is(err, local.ErrFolderInUse) || !strings.Contains(err.Error(), stack.Addresses.API) || !strings.Contains(err.Error(), "--data-dir") {
+			t.Errorf("fresh %v: error %v", fresh, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, local.AddressFile)); err != nil {
+		t.Errorf("the running stack lost its stack.json: %v", err)
+	}
+	if status, _, body := ask(t, "GET", stack.Addresses.API+"/ops/v1/activities/precious", operator, ""); status != http.StatusOK {
+		t.Errorf("the running stack lost its sale: %d %s", status, body)
+	}
+}
+
+func TestFreshEmptiesAFolderOfAnEndedStack(t *testing.T) {
+	dir := t.TempDir()
+	stack, err := local.Up(t.Context(), local.Options{DataDir: dir, Out: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator := mint(t, stack.Addresses.API, "olga", "operator")
+	ask(t, "POST", stack.Addresses.API+"/ops/v1/activities", operator, draft("old", 10))
+	stack.Close()
+	stack, err = local.Up(t.Context(), local.Options{DataDir: dir, Fresh: true, Out: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	operator = mint(t, stack.Addresses.API, "olga", "operator")
+	if status, _, _ := ask(t, "GET", stack.Addresses.API+"/ops/v1/activities/old", operator, ""); status != http.StatusNotFound {
+		t.Errorf("the old sale is still there: %d", status)
+	}
+}
+
+func TestMovingTheClockAnswersTheMovedTime(t *testing.T) {
+	api := up(t).Addresses.API
+	var clock struct{ Now time.Time }
+	_, _, body := ask(t, "POST", api+"/local/clock", "", `{"advance":"2h"}`)
+	if err := json.Unmarshal([]byte(body), &clock); err != nil || time.Until(clock.Now) < time.Hour {
+		t.Errorf("%s %v", body, err)
+	}
+}
+
 func TestATakenPortIsNamed(t *testing.T) {
 	stack := up(t)
 	var port int
 	if _, err := fmt.Sscanf(stack.Addresses.API, "http://127.0.0.1:%d", &port); err != nil {
 		t.Fatal(err)
 	}
-	_, err := local.Up(t.Context(), local.Options{Port: port, DataDir: t.TempDir(), Out: io.Discard})
+	var said strings.Builder
+	_, err := local.Up(t.Context(), local.Options{Port: port, DataDir: t.TempDir(), Out: &said})
 	if err == nil || !strings.Contains(err.Error(), "--port") {
 		t.Errorf("error %v", err)
+	}
+	if strings.Contains(said.String(), "starting") {
+		t.Errorf("servers were started before the port was looked at: %s", said.String())
 	}
 }
 
@@ -243,7 +302,7 @@ func TestControlsRefuseMistakesAndSayWhatThereIs(t *testing.T) {
 		"unknown point":      {"POST", "/local/faults", `{"point":"moon","mode":"refuse"}`, 400, "GET /local/faults"},
 		"unknown mode":       {"POST", "/local/faults", `{"point":"queue.send","mode":"sing"}`, 400, "refuse"},
 		"every zero":         {"POST", "/local/faults", `{"point":"queue.send","mode":"drop","every":0}`, 400, "every"},
-		"unknown schedule":   {"POST", "/local/schedules/sing", ``, 404, "sing"},
+		"unknown schedule":   {"POST", "/local/schedules/sing", ``, 404, "compensate-orders, expire-orders"},
 		"unknown function":   {"POST", "/local/events/sing", `{}`, 404, "sing"},
 		"event is no JSON":   {"POST", "/local/events/health", `{`, 400, "JSON"},
 	} {

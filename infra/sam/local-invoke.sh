@@ -45,11 +45,11 @@ if ! docker image inspect "$image" >/dev/null 2>&1; then
     fi
     (cd "$work" && apt-get download busybox-static >apt.log 2>&1 || { apt-get update >>apt.log 2>&1 && apt-get download busybox-static >>apt.log 2>&1; } || { cat apt.log >&2; exit 1; })
     dpkg -x "$work"/busybox-static*.deb "$work/unpacked"
-    mkdir -p "$work"/root/{bin,etc/ssl/certs,var/task,var/runtime,opt,tmp}
-    cp "$(find "$work/unpacked" -path "*/bin/busybox" -type f)" "$work/root/bin/busybox"
-    for applet in sh mv chmod cp rm ls cat mkdir env sleep; do ln -s busybox "$work/root/bin/$applet"; done
-    if [[ -f /etc/ssl/certs/ca-certificates.crt ]]; then cp /etc/ssl/certs/ca-certificates.crt "$work/root/etc/ssl/certs/"; fi
-    tar -C "$work/root" -c . | docker import -c 'WORKDIR /var/task' -c 'ENV LAMBDA_TASK_ROOT=/var/task' - "$image" >/dev/null
+    mkdir -p "$work"/image/{bin,etc/ssl/certs,var/task,var/runtime,opt,tmp}
+    cp "$(find "$work/unpacked" -path "*/bin/busybox" -type f)" "$work/image/bin/busybox"
+    for applet in sh mv chmod cp rm ls cat mkdir env sleep; do ln -s busybox "$work/image/bin/$applet"; done
+    if [[ -f /etc/ssl/certs/ca-certificates.crt ]]; then cp /etc/ssl/certs/ca-certificates.crt "$work/image/etc/ssl/certs/"; fi
+    tar -C "$work/image" -c . | docker import -c 'WORKDIR /var/task' -c 'ENV LAMBDA_TASK_ROOT=/var/task' - "$image" >/dev/null
 fi
 
 say "sam build $function for $architecture"

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,8 +22,9 @@ var expected = [][]string{
 	{`"status":"RESERVED"`, `"code":"INSUFFICIENT_STOCK"`, `"shortage":2`},
 	{`"status":"UNPAID"`, `"payDeadline"`, `"frozen":`},
 	{`"status":"CANCELLED"`, `"status":"RESERVED"`},
-	{`"now":`, `"availability":`},
+	{`"now":`, `"expired":`, `"status":"CANCELLED"`, `"reason":"PAY_TIMEOUT"`},
 	{`"code":"RESERVATION_UNCONFIRMED"`, `"status":"RESERVED"`},
+	{"PASS  O1", "PASS  C4", "Nothing was oversold, lost, or counted twice."},
 }
 
 func TestTheTourOfTheREADMEDoesWhatItSays(t *testing.T) {
@@ -34,7 +36,13 @@ func TestTheTourOfTheREADMEDoesWhatItSays(t *testing.T) {
 	if len(blocks) != len(expected) {
 		t.Fatalf("the README has %d blocks of tour, this test expects %d", len(blocks), len(expected))
 	}
-	stack, err := local.Up(t.Context(), local.Options{DataDir: t.TempDir(), Out: io.Discard})
+	dir := t.TempDir()
+	command := filepath.Join(dir, "holdfast")
+	if said, err := exec.CommandContext(t.Context(), "go", "build", "-o", command, "holdfast/infra/cmd/holdfast").CombinedOutput(); err != nil {
+		t.Fatalf("build the command: %v\n%s", err, said)
+	}
+	data := filepath.Join(dir, "data")
+	stack, err := local.Up(t.Context(), local.Options{DataDir: data, Out: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +52,10 @@ func TestTheTourOfTheREADMEDoesWhatItSays(t *testing.T) {
 	var script strings.Builder
 	script.WriteString("set -u\n")
 	for _, b := range blocks {
-		script.WriteString(strings.ReplaceAll(b[1], "http://127.0.0.1:8088", stack.Addresses.API))
+		// A port and a data folder of the test's own, where the README has the defaults.
+		lines := strings.ReplaceAll(b[1], "http://127.0.0.1:8088", stack.Addresses.API)
+		lines = strings.ReplaceAll(lines, "bin/holdfast crowd", command+" crowd --data-dir "+data)
+		script.WriteString(lines)
 		script.WriteString("\necho '" + mark + "'\n")
 	}
 	shell := exec.CommandContext(t.Context(), "bash")

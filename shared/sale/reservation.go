@@ -3,9 +3,7 @@ package sale
 import (
 	"errors"
 	"fmt"
-	"sort"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -32,34 +30,20 @@ func (a Allocations) Units() int {
 
 // Compact writes "0:2,3:1", the form that scripts and the database keep; empty for none.
 func (a Allocations) Compact() string {
-	var b strings.Builder
-	for i, x := range a {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%d:%d", x.Bucket, x.Count)
-	}
-	return b.String()
+	return compact(len(a), func(i int) (bucket, units int) { return a[i].Bucket, a[i].Count })
 }
 
 // ParseAllocations reads what Compact writes, sorts it by bucket, and returns ErrBadAllocations for anything else.
 func ParseAllocations(s string) (Allocations, error) {
-	if s == "" {
-		return Allocations{}, nil
+	out := Allocations{}
+	ok := parseCompact(s, func(bucket, units int) bool {
+		out = append(out, Allocation{Bucket: bucket, Count: units})
+		return units >= 1
+	})
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", ErrBadAllocations, s)
 	}
-	var out Allocations
-	seen := make(map[int]bool)
-	for _, part := range strings.Split(s, ",") {
-		bucket, count, found := strings.Cut(part, ":")
-		b, err1 := strconv.Atoi(bucket)
-		n, err2 := strconv.Atoi(count)
-		if !found || err1 != nil || err2 != nil || b < 0 || n < 1 || seen[b] {
-			return nil, fmt.Errorf("%w: %q", ErrBadAllocations, s)
-		}
-		seen[b] = true
-		out = append(out, Allocation{Bucket: b, Count: n})
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Bucket < out[j].Bucket })
+	slices.SortFunc(out, func(a, b Allocation) int { return a.Bucket - b.Bucket })
 	return out, nil
 }
 

@@ -3,9 +3,7 @@ package sale
 import (
 	"errors"
 	"fmt"
-	"sort"
-	"strconv"
-	"strings"
+	"slices"
 )
 
 // Share is what one bucket gains (positive) or loses (negative) by an adjustment; never 0.
@@ -31,33 +29,19 @@ func (s Split) Delta() int {
 
 // Compact writes "0:5,1:-3", the form that the log in Redis and the database keep; empty for none.
 func (s Split) Compact() string {
-	var b strings.Builder
-	for i, x := range s {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%d:%d", x.Bucket, x.Delta)
-	}
-	return b.String()
+	return compact(len(s), func(i int) (bucket, units int) { return s[i].Bucket, s[i].Delta })
 }
 
 // ParseSplit reads what Compact writes, sorts it by bucket, and returns ErrBadSplit for anything else.
 func ParseSplit(text string) (Split, error) {
 	out := Split{}
-	if text == "" {
-		return out, nil
+	ok := parseCompact(text, func(bucket, units int) bool {
+		out = append(out, Share{Bucket: bucket, Delta: units})
+		return units != 0
+	})
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", ErrBadSplit, text)
 	}
-	seen := make(map[int]bool)
-	for _, part := range strings.Split(text, ",") {
-		bucket, delta, found := strings.Cut(part, ":")
-		b, err1 := strconv.Atoi(bucket)
-		d, err2 := strconv.Atoi(delta)
-		if !found || err1 != nil || err2 != nil || b < 0 || d == 0 || seen[b] {
-			return nil, fmt.Errorf("%w: %q", ErrBadSplit, text)
-		}
-		seen[b] = true
-		out = append(out, Share{Bucket: b, Delta: d})
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Bucket < out[j].Bucket })
+	slices.SortFunc(out, func(a, b Share) int { return a.Bucket - b.Bucket })
 	return out, nil
 }

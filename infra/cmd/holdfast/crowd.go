@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,6 +51,9 @@ func (c *crowdCommand) Run(ctx context.Context) error {
 		return crowd.Run(ctx, c.options(at, c.DataDir))
 	}
 	promises, err := crowd.ReadJournal(crowd.JournalPath(c.DataDir, c.Verify))
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("no crowd ran on activity %s from the data folder %s", c.Verify, c.DataDir)
+	}
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ const Grace = 2 * time.Minute
 
 // ofStock is invariant O: no bucket and no user holds more than allowed.
 func ofStock(r *rows) []Equation {
-	buckets := newTally("O1", "sold + frozen <= capacity + adjustments, in every bucket")
+	buckets := newTally("O1", "units sold and frozen, at most capacity and adjustments, in every bucket")
+	buckets.AtMost = true
 	for _, key := range sortedBuckets(r.buckets) {
 		b := r.buckets[key]
 		buckets.Left += b.sold + b.frozen

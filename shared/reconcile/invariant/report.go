@@ -14,6 +14,7 @@ type Equation struct {
 	Text          string `json:"text"` // what is compared
 	Left          int    `json:"left"`
 	Right         int    `json:"right"`
+	AtMost        bool   `json:"atMost,omitempty"` // Left need not equal Right, only not exceed it
 	Pass          bool   `json:"pass"`
 	FirstOffender string `json:"firstOffender,omitempty"` // an order id, a user, or a bucket
 }
@@ -44,7 +45,11 @@ func (r *Report) Write(w io.Writer) error {
 		if !e.Pass {
 			verdict, offender = "FAIL", "  first: "+e.FirstOffender
 		}
-		if _, err := fmt.Fprintf(w, "  %s  %-3s %-74s %9d = %d%s\n", verdict, e.ID, e.Text, e.Left, e.Right, offender); err != nil {
+		sign := "="
+		if e.AtMost {
+			sign = "<="
+		}
+		if _, err := fmt.Fprintf(w, "  %s  %-3s %-74s %9d %s %d%s\n", verdict, e.ID, e.Text, e.Left, sign, e.Right, offender); err != nil {
 			return err
 		}
 	}
