@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,24 @@ func TestListFiltersByActivityStatusAndReference(t *testing.T) {
 				t.Errorf("%s: item %d is %s", name, i, items[i].ID)
 			}
 		}
+	}
+}
+
+func TestReferenceIsFoundByItsIndexInWhateverActivity(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	wanted := w.order("wanted", "k", 1)
+	w.insert(wanted)
+	for n := range 200 {
+		w.insert(w.order(user(n), "k", 1))
+	}
+	items, _, err := order.List(t.Context(), w.db, order.Filter{Reference: wanted.Reference}, "", 10)
+	if err != nil || len(items) != 1 || items[0].ID != wanted.ID {
+		t.Fatalf("found %v, %v", items, err)
+	}
+	plan := w.value(`EXPLAIN FORMAT=JSON SELECT id FROM trade_order WHERE reference = ? ORDER BY id DESC LIMIT 11`, wanted.Reference)
+	if !strings.Contains(plan, `"key": "trade_order_reference"`) {
+		t.Errorf("the index is not used: %s", plan)
 	}
 }
 

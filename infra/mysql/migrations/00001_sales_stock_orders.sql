@@ -102,7 +102,8 @@ CREATE TABLE IF NOT EXISTS stock_bucket (
 -- an activity (loading, repair, lists of operators) go by id and need no index of their own. (activity_id, updated_at) finds what changed
 -- since a load began, and the newest change. (user_id, reserved_at) lists a user's orders, newest first. (status, released_at) finds
 -- cancelled orders whose units are not yet known to be back; (status, pay_deadline) finds unpaid ones that are overdue.
--- A reference is NULL until it is known to be free in its activity: a clash there must not look like a clash of ids.
+-- (reference, activity_id) finds what people read out, unique in its activity; it is NULL until known to be free there, since a clash
+-- must not look like one of ids.
 CREATE TABLE IF NOT EXISTS trade_order (
   id           BINARY(16)      NOT NULL COMMENT 'Order id: UUID version 8, 16 bytes',
   reference    VARBINARY(10)   NULL COMMENT 'Short form for people, unique in the activity; NULL: none given',
@@ -134,7 +135,7 @@ CREATE TABLE IF NOT EXISTS trade_order (
   batch_id     BINARY(16)      NULL COMMENT 'Transaction that claimed the id: tells own rows from those that were there',
   message_id   VARBINARY(128)  NULL COMMENT 'Message of the queue that it was made from',
   PRIMARY KEY (id),
-  UNIQUE KEY trade_order_reference (activity_id, reference),
+  UNIQUE KEY trade_order_reference (reference, activity_id),
   KEY trade_order_changed (activity_id, updated_at),
   KEY trade_order_user (user_id, reserved_at),
   KEY trade_order_unreleased (status, released_at),
