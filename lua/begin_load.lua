@@ -29,6 +29,8 @@ if call('TYPE', rules).ok == 'hash' then
   last = tonumber(call('HGET', rules, 'seq')) or 0
 end
 if stands and (tonumber(stands) or 0) >= epoch + 0 then return {'EPOCH', stands} end
+local info = call('INFO', 'server', 'replication')
+local run = string.match(info, 'run_id:(%x+)') .. ':' .. string.sub(string.match(info, 'master_replid:(%x+)'), 1, 16)
 local clock = call('TIME')
 local seq = math.max(last + 1, clock[1] * 1000000 + clock[2] + ARGV[8] * 1000)
 
@@ -41,5 +43,5 @@ call('HSET', log, '#', epoch)
 call('HSET', rules, 'open', '-', 'status', ARGV[3], 'opens', ARGV[4], 'closes', ARGV[5], 'limit', ARGV[6],
   'seq', string.format('%d', seq))
 for i = 9, #ARGV, 2 do call('HSET', rules, ARGV[i], ARGV[i + 1]) end
-call('HSET', rules, 'epoch', epoch, 'version', ARGV[7])
+call('HSET', rules, 'epoch', epoch, 'version', ARGV[7], 'run', run)
 return {'BEGUN'}

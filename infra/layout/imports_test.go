@@ -12,7 +12,7 @@ import (
 // place. The one list to edit when a package is added.
 var order = []string{
 	"lua",
-	"shared/fault", "shared/money", "shared/sqltx", "shared/metric", "shared/audit", "shared/idempotency", "shared/sale",
+	"shared/fault", "shared/money", "shared/sqltx", "shared/metric", "shared/audit", "shared/alert", "shared/idempotency", "shared/sale",
 	"shared/catalog", "shared/notice", "shared/wallet", "shared/stock", "shared/waitlist", "shared/order", "shared/payment",
 	"shared/deposit", "shared/checkout", "shared/reconcile", "shared/edge", "functions",
 }

@@ -149,6 +149,8 @@ var breaks = map[string][]row{
 	"certificate_verdict": {{"verdict": "MAYBE"}},
 	"certificate_body":    {{"body": "none"}},
 
+	"last_consistent_counts": {{"epoch": -1}, {"seq": -1}, {"orders": -1}},
+
 	"audit_log_operator_present": {{"operator": ""}},
 	"audit_log_action_present":   {{"action": ""}},
 	"audit_log_subject_present":  {{"subject": ""}},

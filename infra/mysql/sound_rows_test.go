@@ -48,11 +48,12 @@ var soundRows = map[string]row{
 	"lease":       {"name": "N", "holder": "H", "acquired_at": noon, "expires_at": noon.Add(time.Minute)},
 	"reconcile_run": {"run_id": "R", "mode": "REPAIR", "cause": "SCHEDULE", "activity_id": "A", "status": "QUEUED", "created_at": noon,
 		"updated_at": noon},
-	"difference": {"activity_id": "A", "kind": "K", "subject": "S", "status": "OPEN", "evidence": "{}", "proposed_action": "NONE",
+	"difference": {"activity_id": "A", "kind": "K", "subject": "S", "status": "OPEN", "digest": hash, "evidence": "{}", "proposed_action": "NONE",
 		"found_at": noon, "seen_at": noon},
-	"repair":      {"activity_id": "A", "order_id": sixteen("1"), "layer": 2, "kind": "ACK", "at": noon},
-	"certificate": {"activity_id": "A", "verdict": "PASS", "seq": 1, "body": "{}", "at": noon},
-	"audit_log":   {"operator": "O", "action": "x.y", "subject": "S", "request_id": "R", "at": noon},
+	"repair":          {"activity_id": "A", "order_id": sixteen("1"), "layer": 2, "kind": "ACK", "at": noon},
+	"certificate":     {"activity_id": "A", "verdict": "PASS", "seq": 1, "body": "{}", "at": noon},
+	"last_consistent": {"activity_id": "A", "epoch": 1, "run": "R", "seq": 1, "orders": 0, "figures": hash, "at": noon},
+	"audit_log":       {"operator": "O", "action": "x.y", "subject": "S", "request_id": "R", "at": noon},
 }
 
 func (r row) with(change row) row {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"holdfast/shared/catalog"
+	"holdfast/shared/metric"
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
 	"holdfast/shared/sqltx"
@@ -24,6 +25,8 @@ type Checkout struct {
 	stock   *stock.Store
 	catalog *catalog.Catalog
 	log     *slog.Logger
+	metrics *metric.Metrics // nil: nothing is counted
+	workers int             // orders that Redis is told of at once
 }
 
 // New makes a Checkout over both stores. log may be nil: then nothing is logged.
@@ -31,8 +34,15 @@ func New(db *sqltx.DB, st *stock.Store, cat *catalog.Catalog, log *slog.Logger) 
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Checkout{db: db, stock: st, catalog: cat, log: log}
+	return &Checkout{db: db, stock: st, catalog: cat, log: log, workers: settleWorkers}
 }
+
+// CountBy has what repair does counted by m; it is called before the first use, if at all.
+func (c *Checkout) CountBy(m *metric.Metrics) { c.metrics = m }
+
+// OneByOne has Redis told of one order after the other, so that the same run can be made again step by step; it is called before the
+// first use, if at all.
+func (c *Checkout) OneByOne() { c.workers = 1 }
 
 // Message is a reservation that is to become an order, and the id of the message that brought it; empty for the pending sweep.
 type Message struct {

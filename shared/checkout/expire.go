@@ -34,7 +34,7 @@ func (c *Checkout) Expire(ctx context.Context, limit int) (cancelled, overdue in
 	if err != nil {
 		return 0, len(ids), err
 	}
-	if err := c.release(ctx, expired); err != nil {
+	if err := c.Settle(ctx, Outcome{Cancelled: expired}); err != nil {
 		c.log.Warn("the units of expired orders are left to repair", "orders", len(expired), "error", err)
 	}
 	return len(expired), len(ids), nil

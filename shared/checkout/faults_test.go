@@ -188,34 +188,61 @@ func TestConsumersWhoseBatchesAreRefusedInPartAgreeInTheEnd(t *testing.T) {
 // isCommit finds the packet of a COMMIT: its length, its number, the command and the text.
 func isCommit(chunk []byte) bool { return bytes.HasSuffix(chunk, []byte("\x03COMMIT")) }
 
-// B35: the connection is cut just after COMMIT was sent; every batch is done, once, and the consumer knows it.
+// How many COMMITs stay without answer in one test; a few of them in a short run.
+const (
+	unclearCommits      = 2000
+	unclearCommitsShort = 200
+	unclearConsumers    = 4
+)
+
+// B35: the connection is cut just after COMMIT was sent; every batch is done, once, and the consumer knows it. Each consumer has a
+// network of its own, and none of its connections survives its COMMIT.
 func TestBatchWhoseCommitStaysWithoutAnswerIsFoundAndDoneOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, plan{capacity: 500, buckets: 4, limit: 100, unloaded: true})
-	proxy, dsn := testenv.ProxyMySQL(t, w.dsn)
-	through := checkout.New(w.open(dsn), w.stock, w.catalog, nil)
-	for i := range 50 {
-		var cut sync.Once
-		proxy.CutAfter(func(chunk []byte) bool {
-			hit := false
-			if isCommit(chunk) {
-				cut.Do(func() { hit = true })
-			}
-			return hit
-		})
-		batch := []checkout.Message{w.message("u1", fmt.Sprint(i), 1), w.message("u2", fmt.Sprint(i), 2)}
-		out, err := through.CreateOrders(t.Context(), batch)
-		if err != nil || len(out.Live) != 2 {
-			t.Fatalf("round %d: %+v, %v", i, out, err)
-		}
-		if proxy.Cuts() != i+1 {
-			t.Fatalf("round %d: %d cuts", i, proxy.Cuts())
-		}
+	commits := unclearCommits
+	if testing.Short() {
+		commits = unclearCommitsShort
 	}
-	if frozen, _ := w.units(); frozen != 150 {
-		t.Errorf("%d units frozen", frozen)
+	w := newWorld(t, plan{capacity: 3 * commits, buckets: 8, limit: 3 * commits, unloaded: true})
+	var group sync.WaitGroup
+	resolved := make([]int, unclearConsumers)
+	for consumer := range unclearConsumers {
+		proxy, dsn := testenv.ProxyMySQL(t, w.dsn)
+		through := checkout.New(w.open(dsn), w.stock, w.catalog, nil)
+		group.Go(func() {
+			for i := range commits / unclearConsumers {
+				cutNextCommit(proxy)
+				key := fmt.Sprintf("%d-%d", consumer, i)
+				out, err := through.CreateOrders(t.Context(), []checkout.Message{w.message("u1", key, 1), w.message("u2", key, 2)})
+				if err != nil || len(out.Live) != 2 || proxy.Cuts() != i+1 {
+					t.Errorf("consumer %d, round %d: %+v, %v, %d cuts", consumer, i, out, err, proxy.Cuts())
+					return
+				}
+				resolved[consumer]++
+			}
+		})
+	}
+	group.Wait()
+	total := 0
+	for _, n := range resolved {
+		total += n
+	}
+	if frozen, _ := w.units(); total != commits || frozen != 3*commits {
+		t.Errorf("%d of %d resolved, %d units frozen", total, commits, frozen)
 	}
 	w.agreeInMySQL()
+}
+
+// cutNextCommit cuts the connection of the next COMMIT once the server has done it.
+func cutNextCommit(proxy *testenv.TCPProxy) {
+	var cut sync.Once
+	proxy.CutAfter(func(chunk []byte) bool {
+		hit := false
+		if isCommit(chunk) {
+			cut.Do(func() { hit = true })
+		}
+		return hit
+	})
 }
 
 func TestBatchWhoseCommitNeverArrivedIsDeliveredAgainAndNoTombstoneIsMade(t *testing.T) {
@@ -254,14 +281,7 @@ func TestCancellingWithoutAnAnswerToCommitIsDoneOnce(t *testing.T) {
 	through := checkout.New(db, w.stock, w.catalog, nil)
 	for i := range 10 {
 		o := w.buy("u1", fmt.Sprint(i), 1)
-		var cut sync.Once
-		proxy.CutAfter(func(chunk []byte) bool {
-			hit := false
-			if isCommit(chunk) {
-				cut.Do(func() { hit = true })
-			}
-			return hit
-		})
+		cutNextCommit(proxy)
 		got, err := through.Cancel(t.Context(), o.ID, byUser("u1"))
 		if err != nil || got.Status != order.Cancelled {
 			t.Fatalf("round %d: %+v, %v", i, got, err)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -17,106 +16,188 @@ import (
 	"holdfast/shared/stock"
 )
 
-// How Redis is told. What does not succeed within the budget is left to repair, which finds it by itself.
+// How long Redis is told, and told again, of one batch or one order. What does not succeed within the budget is left to the next
+// layer of repair.
 const (
 	settleBudget  = 2 * time.Second
-	firstBackoff  = 20 * time.Millisecond
-	longestPause  = 300 * time.Millisecond
+	repairBudget  = 500 * time.Millisecond // of the minute pass and the full reconcile, which come again by themselves
 	settleWorkers = 8
 )
 
 // Settle tells Redis what was committed: live orders are acknowledged, those of CANCELLED ones released, and the order cache is
-// written. Every step may be repeated. An error says what was left to repair, and never means that the commit did not happen.
+// written. Every step may be repeated. It is the first layer of repair: what succeeds only when tried again is noted as a repair, what
+// fails as compensation to come, and both are counted. An error says what was left to repair, and never means that the commit did not
+// happen.
 func (c *Checkout) Settle(ctx context.Context, out Outcome) error {
-	return errors.Join(
-		c.acknowledge(ctx, out.Live),
-		c.release(ctx, out.Cancelled),
-		c.cache(ctx, out.Live),
-	)
+	t := c.tell(ctx, out, settleBudget, false)
+	c.noteAtOnce(ctx, t)
+	return t.err()
 }
 
 // ReleaseCommitted gives the units of a committed CANCELLED order back in Redis and records that it has them. It returns
 // stock.ErrUnavailable, stock.ErrNoAnswer or stock.ErrNotLoaded when Redis did not do it within a small budget, and the errors of
 // the database when that could not be recorded; both may be repeated.
 func (c *Checkout) ReleaseCommitted(ctx context.Context, o order.Order) error {
-	return c.release(ctx, []order.Order{o})
+	return c.Settle(ctx, Outcome{Cancelled: []order.Order{o}})
 }
 
-// acknowledge takes live orders off pending, activity by activity. An order that Redis had lost is adopted by this; a contradiction
-// is logged for a person and left as it is.
-func (c *Checkout) acknowledge(ctx context.Context, live []order.Order) error {
-	var errs []error
+// Mended is what a repair brought about, by order id. What is in none of the lists has failed, or needed nothing.
+type Mended struct {
+	Acknowledged map[sale.OrderID]bool // live orders that are known to Redis as committed now
+	Adopted      map[sale.OrderID]bool // live orders that Redis had lost; their repairs are recorded
+	Released     map[sale.OrderID]bool // CANCELLED orders whose units came back now, or are now recorded to be back
+	Contradicted map[sale.OrderID]bool // live orders that Redis contradicts: a person has been alerted, nothing was changed
+}
+
+// Repair tells Redis what was committed, as Settle does, for a later layer of repair: with a smaller budget, and it says what came of
+// it. It raises alerts, records adoptions and keeps what fails; the caller records the other repairs. It returns what was left.
+func (c *Checkout) Repair(ctx context.Context, layer order.Layer, out Outcome) (Mended, error) {
+	t := c.tell(ctx, out, repairBudget, true)
+	c.note(ctx, layer, nil, t)
+	m := Mended{Acknowledged: idsOf(t.acknowledged), Adopted: idsOf(t.adopted), Released: idsOf(t.released),
+		Contradicted: make(map[sale.OrderID]bool)}
+	for _, x := range t.contradicted {
+		m.Contradicted[x.order.ID] = true
+	}
+	return m, t.err()
+}
+
+func idsOf(list []effect) map[sale.OrderID]bool {
+	out := make(map[sale.OrderID]bool, len(list))
+	for i := range list {
+		out[list[i].order.ID] = true
+	}
+	return out
+}
+
+// effect is an order of which Redis was told.
+type effect struct {
+	order *order.Order
+	delay time.Duration // from the first try, when that failed; else 0
+}
+
+// telling is what came of telling Redis of a batch.
+type telling struct {
+	acknowledged, adopted, released []effect
+	contradicted                    []contradiction
+	failed                          []failure
+	problems                        []error
+}
+
+func (t *telling) problem(err error) {
+	if err != nil {
+		t.problems = append(t.problems, err)
+	}
+}
+
+func (t *telling) err() error { return errors.Join(t.problems...) }
+
+// tell tells Redis of all orders, each within the budget. exact makes released hold those only that no one released and recorded
+// before.
+func (c *Checkout) tell(ctx context.Context, out Outcome, budget time.Duration, exact bool) *telling {
+	t := &telling{}
+	c.acknowledge(ctx, out.Live, budget, t)
+	c.dropCancelled(ctx, t)
+	c.release(ctx, out.Cancelled, budget, exact, t)
+	t.problem(c.cache(ctx, out.Live))
+	return t
+}
+
+// acknowledge takes live orders off pending, activity by activity. An order that Redis had lost is adopted by this; what contradicts
+// is left as it is.
+func (c *Checkout) acknowledge(ctx context.Context, live []order.Order, budget time.Duration, t *telling) {
 	for activityID, list := range byActivity(live) {
 		reservations := make([]sale.Reservation, len(list))
 		for i := range list {
 			reservations[i] = list[i].Reservation()
 		}
 		var outcomes []stock.AckOutcome
-		err := persist(ctx, func(ctx context.Context) (err error) {
+		delay, err := c.persist(ctx, budget, func(ctx context.Context) (err error) {
 			outcomes, err = c.stock.Acknowledge(ctx, activityID, reservations)
 			return err
 		})
 		if err != nil {
-			errs = append(errs, fmt.Errorf("acknowledging %d orders of %s: %w", len(list), activityID, err))
+			t.problem(fmt.Errorf("acknowledging %d orders of %s: %w", len(list), activityID, err))
+			t.fail(list, failedAck, err)
 			continue
 		}
-		c.reportContradictions(list, outcomes)
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Checkout) reportContradictions(acknowledged []order.Order, outcomes []stock.AckOutcome) {
-	for i, outcome := range outcomes {
-		switch outcome {
-		case stock.AckDead:
-			c.log.Error("a live order is dead in redis; a person must decide", "orderId", acknowledged[i].ID, "activityId", acknowledged[i].ActivityID)
-		case stock.AckConflict:
-			c.log.Error("a live order and its entry in redis contradict each other; a person must decide",
-				"orderId", acknowledged[i].ID, "activityId", acknowledged[i].ActivityID)
+		for i, outcome := range outcomes {
+			switch e := (effect{&list[i], delay}); outcome {
+			case stock.AckAdopted:
+				t.adopted = append(t.adopted, e)
+			case stock.AckDead, stock.AckConflict:
+				t.contradicted = append(t.contradicted, contradiction{e.order, outcome})
+			default:
+				t.acknowledged = append(t.acknowledged, e)
+			}
 		}
 	}
 }
 
 // release gives units back in Redis, a few orders at a time, records all that succeeded in one transaction, and writes the cache
 // of the CANCELLED orders whether Redis has their units back or not.
-func (c *Checkout) release(ctx context.Context, cancelled []order.Order) error {
+func (c *Checkout) release(ctx context.Context, cancelled []order.Order, budget time.Duration, exact bool, t *telling) {
 	if len(cancelled) == 0 {
-		return nil
+		return
 	}
 	var mu sync.Mutex
-	var done []order.Release
-	var errs []error
-	err := inParallel(cancelled, func(o *order.Order) error {
-		released, err := c.releaseOne(ctx, o)
+	var records []order.Release
+	given := make(map[sale.OrderID]bool)
+	var effects []effect
+	c.inParallel(cancelled, func(o *order.Order) {
+		answer, delay, err := c.releaseOne(ctx, o, budget)
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
-			errs = append(errs, fmt.Errorf("releasing order %s: %w", o.ID, err))
-		} else {
-			done = append(done, released)
+			t.problem(fmt.Errorf("releasing order %s: %w", o.ID, err))
+			t.fail([]order.Order{*o}, failedRelease, err)
+			return
 		}
-		return nil
+		records, effects = append(records, answer.record(o)), append(effects, effect{o, delay})
+		given[o.ID] = answer.Outcome == stock.Given
 	})
-	errs = append(errs, err, c.cache(ctx, cancelled), c.recordReleases(ctx, done))
-	return errors.Join(errs...)
+	t.problem(c.cache(ctx, cancelled))
+	recorded, err := c.recordReleases(ctx, records, exact)
+	t.problem(err)
+	for _, e := range effects {
+		if !exact || given[e.order.ID] || recorded[e.order.ID] {
+			t.released = append(t.released, e)
+		}
+	}
 }
 
-func (c *Checkout) releaseOne(ctx context.Context, o *order.Order) (order.Release, error) {
+// released is what Redis answered.
+type released struct{ stock.Released }
+
+// record is the answer as the stock log keeps it. A dead marker of an unknown id gave nothing: there was no movement whose figures
+// could be known.
+func (r released) record(o *order.Order) order.Release {
+	known := r.Outcome != stock.Marked && r.After-r.Before == o.Quantity
+	return order.Release{ID: o.ID, Before: r.Before, After: r.After, Known: known}
+}
+
+func (c *Checkout) releaseOne(ctx context.Context, o *order.Order, budget time.Duration) (released, time.Duration, error) {
 	var answer stock.Released
-	err := persist(ctx, func(ctx context.Context) (err error) {
+	delay, err := c.persist(ctx, budget, func(ctx context.Context) (err error) {
 		answer, err = c.stock.Release(ctx, o.ActivityID, o.ID, o.UserID, string(o.Reason))
 		return err
 	})
-	// A dead marker of an unknown id gave nothing: there was no movement whose figures could be known.
-	known := answer.Outcome != stock.Marked && answer.After-answer.Before == o.Quantity
-	return order.Release{ID: o.ID, Before: answer.Before, After: answer.After, Known: known}, err
+	return released{answer}, delay, err
 }
 
-func (c *Checkout) recordReleases(ctx context.Context, done []order.Release) error {
+// recordReleases notes in the database that units are back. With exact it says which orders were not known to be released before,
+// which costs a locking read.
+func (c *Checkout) recordReleases(ctx context.Context, done []order.Release, exact bool) (fresh map[sale.OrderID]bool, err error) {
 	if len(done) == 0 {
-		return nil
+		return nil, nil
 	}
-	err := c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	fresh = make(map[sale.OrderID]bool)
+	err = c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if exact {
+			if err := addUnreleased(ctx, tx, done, fresh); err != nil {
+				return err
+			}
+		}
 		now, err := c.db.Now(ctx, tx)
 		if err != nil {
 			return err
@@ -124,7 +205,26 @@ func (c *Checkout) recordReleases(ctx context.Context, done []order.Release) err
 		return order.Released(ctx, tx, done, now)
 	})
 	if err != nil {
-		return fmt.Errorf("recording %d releases: %w", len(done), err)
+		return nil, fmt.Errorf("recording %d releases: %w", len(done), err)
+	}
+	return fresh, nil
+}
+
+// addUnreleased locks the orders and adds those without an instant of release. A transaction that is run again after a COMMIT without
+// answer adds to what its first run found, which may have been committed.
+func addUnreleased(ctx context.Context, tx *sql.Tx, done []order.Release, to map[sale.OrderID]bool) error {
+	ids := make([]sale.OrderID, len(done))
+	for i := range done {
+		ids[i] = done[i].ID
+	}
+	rows, err := order.LockMany(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
+	for id, row := range rows {
+		if row.ReleasedAt == nil {
+			to[id] = true
+		}
 	}
 	return nil
 }
@@ -149,17 +249,21 @@ func (c *Checkout) cache(ctx context.Context, orders []order.Order) error {
 	return errors.Join(errs...)
 }
 
-// inParallel runs a function for each order, a few at a time, and returns the first error.
-func inParallel(orders []order.Order, do func(o *order.Order) error) error {
+// inParallel runs a function for each order, a few at a time.
+func (c *Checkout) inParallel(orders []order.Order, do func(o *order.Order)) {
 	if len(orders) == 1 {
-		return do(&orders[0])
+		do(&orders[0])
+		return
 	}
 	var g errgroup.Group
-	g.SetLimit(settleWorkers)
+	g.SetLimit(c.workers)
 	for i := range orders {
-		g.Go(func() error { return do(&orders[i]) })
+		g.Go(func() error {
+			do(&orders[i])
+			return nil
+		})
 	}
-	return g.Wait()
+	_ = g.Wait() // each keeps its own error
 }
 
 func byActivity(orders []order.Order) map[string][]order.Order {
@@ -171,22 +275,4 @@ func byActivity(orders []order.Order) map[string][]order.Order {
 		order.Sort(list)
 	}
 	return out
-}
-
-// persist calls Redis again, after pauses of capped exponential backoff with full jitter, while it cannot be reached or does not
-// answer and the budget lasts. What it calls must be safe to repeat.
-func persist(ctx context.Context, call func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, settleBudget)
-	defer cancel()
-	for bound := firstBackoff; ; bound = min(2*bound, longestPause) {
-		err := call(ctx)
-		if !errors.Is(err, stock.ErrUnavailable) && !errors.Is(err, stock.ErrNoAnswer) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(rand.N(bound) + time.Millisecond):
-		}
-	}
 }

@@ -24,6 +24,8 @@ const (
 	ActivityNotFound       Code = "ACTIVITY_NOT_FOUND"
 	ActivityExists         Code = "ACTIVITY_EXISTS"
 	OrderNotFound          Code = "ORDER_NOT_FOUND"
+	JobNotFound            Code = "JOB_NOT_FOUND"
+	CertificateNotFound    Code = "CERTIFICATE_NOT_FOUND"
 	IllegalTransition      Code = "ILLEGAL_TRANSITION"
 	PreconditionRequired   Code = "PRECONDITION_REQUIRED"
 	PreconditionFailed     Code = "PRECONDITION_FAILED"
@@ -32,6 +34,11 @@ const (
 	OrderNotCancellable    Code = "ORDER_NOT_CANCELLABLE"
 	OrderNotPayable        Code = "ORDER_NOT_PAYABLE"
 	OrderExpired           Code = "ORDER_EXPIRED"
+	ReconciliationNotFound Code = "RECONCILIATION_NOT_FOUND"
+	ReconciliationRunning  Code = "RECONCILIATION_RUNNING"
+	DifferenceNotFound     Code = "DIFFERENCE_NOT_FOUND"
+	DifferenceClosed       Code = "DIFFERENCE_CLOSED"
+	ActionNotPossible      Code = "ACTION_NOT_POSSIBLE"
 	SaleNotStarted         Code = "SALE_NOT_STARTED"
 	SaleEnded              Code = "SALE_ENDED"
 	SaleNotReady           Code = "SALE_NOT_READY"
@@ -43,6 +50,7 @@ const (
 	ReservationUnconfirmed Code = "RESERVATION_UNCONFIRMED"
 	StockStoreUnavailable  Code = "STOCK_STORE_UNAVAILABLE"
 	OrderStoreUnavailable  Code = "ORDER_STORE_UNAVAILABLE"
+	QueueUnavailable       Code = "QUEUE_UNAVAILABLE"
 	Internal               Code = "INTERNAL"
 )
 
@@ -50,7 +58,7 @@ const (
 func (c Code) Retryable() bool {
 	switch c {
 	case RateLimited, SaleNotStarted, SaleNotReady, SaleSuspended, ReservationUnconfirmed, StockStoreUnavailable,
-		OrderStoreUnavailable, Internal:
+		OrderStoreUnavailable, QueueUnavailable, ReconciliationRunning, Internal:
 		return true
 	}
 	return false

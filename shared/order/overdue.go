@@ -71,6 +71,9 @@ type ChangeCursor struct {
 	ID sale.OrderID
 }
 
+// Range gives bounds of the ids of the activity with this number: all of them lie between the two, and neither is an order's.
+func Range(number int64) (above, below sale.OrderID) { return boundary(number), boundary(number + 1) }
+
 // boundary is the lowest id that a number can make; no order has it, for its version bits are 0.
 func boundary(number int64) sale.OrderID {
 	var id sale.OrderID

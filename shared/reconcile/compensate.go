@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/shared/catalog"
+	"holdfast/shared/order"
 	"holdfast/shared/sale"
 	"holdfast/shared/stock"
 )
 
 // CompensateConfig sets bounds of the minute pass; a zero field takes its default.
 type CompensateConfig struct {
-	Grace    time.Duration // how old a pending reservation must be before the pass takes it up; 60 s
+	Grace    time.Duration // how old a pending reservation must be before the pass takes it up; 10 s
 	Budget   time.Duration // how long a pass may take; 50 s
 	PageSize int           // orders per page and transaction; 100
 }
@@ -26,8 +27,12 @@ type CompensateSummary struct {
 	Loaded      int   `json:"loaded"`      // activities loaded into Redis
 	Rules       int   `json:"rules"`       // activities whose rules were brought up to date
 	Adjustments int   `json:"adjustments"` // adjustments finished
+	Suspected   int   `json:"suspected"`   // activities whose server has forgotten something, perhaps: a full reconcile was asked for
 	Pending     Swept `json:"pending"`
-	Released    int   `json:"released"` // CANCELLED orders whose units are now known to be back
+	Retried     int   `json:"retried"`    // failures of the first layer that are done with
+	Released    int   `json:"released"`   // CANCELLED orders whose units are now known to be back
+	Adopted     int   `json:"adopted"`    // live orders that Redis had lost
+	Reconciled  int   `json:"reconciled"` // runs of the full reconcile that had been asked for
 }
 
 // Compensate is the minute pass of repair.
@@ -38,7 +43,7 @@ type Compensate struct {
 
 // NewCompensate makes the pass.
 func NewCompensate(r *Reconciler, cfg CompensateConfig) *Compensate {
-	cfg.Grace = cmp.Or(cfg.Grace, time.Minute)
+	cfg.Grace = cmp.Or(cfg.Grace, 10*time.Second)
 	cfg.Budget = cmp.Or(cfg.Budget, 50*time.Second)
 	cfg.PageSize = cmp.Or(cfg.PageSize, 100)
 	return &Compensate{r: r, cfg: cfg}
@@ -53,38 +58,99 @@ const (
 // adjustmentGrace leaves an adjustment to whoever began it for so long.
 const adjustmentGrace = 10 * time.Second
 
-// Run makes one pass: loads, rules and adjustments first, since the rest needs a loaded set, then pending reservations activity by
-// activity, then releases. A step that fails does not keep the others from running; the errors are returned together, with what was
-// done. Nothing that failed is lost: the next pass finds it again.
+// found is what a walk over the activities found to do.
+type found struct {
+	pending  []string // have reservations that are not known to be committed
+	unloaded []string // are on sale and not in Redis, or with another epoch
+	open     []string // are complete in Redis
+}
+
+// Run makes one pass: loads, rules and adjustments first, since the rest needs a loaded set; then what one store knows and the other
+// does not: pending reservations activity by activity, what the first layer wrote down, releases, recent orders; last, in the time that
+// is left, runs of the full reconcile that were asked for. A step that fails does not keep the others from running; the errors are
+// returned together, with what was done. Nothing that failed is lost: the next pass finds it again.
 func (c *Compensate) Run(ctx context.Context) (CompensateSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Budget)
 	defer cancel()
+	ends := time.Now().Add(c.cfg.Budget)
 	var sum CompensateSummary
+	var f found
 	errs := []error{c.runLoads(ctx, &sum)}
-	var pending, unloaded []string
-	errs = append(errs, c.r.visit(ctx, func(a *sale.Activity, s stock.Snapshot, err error) error {
-		if err == nil && s.Pending > 0 {
-			pending = append(pending, a.ID)
-		}
-		if onSale(a) && !loadedAs(a, s, err) && (err == nil || errors.Is(err, stock.ErrNotLoaded)) {
-			unloaded = append(unloaded, a.ID)
-			return nil
-		}
-		return c.renewRules(ctx, a, s, err, &sum)
-	}))
-	errs = append(errs, c.load(unloaded, &sum, func(id string) error { return c.r.Load(ctx, id) }))
+	errs = append(errs, c.r.visit(ctx, func(a *sale.Activity, s stock.Snapshot, err error) error { return c.look(ctx, a, s, err, &f, &sum) }))
+	errs = append(errs, c.load(f.unloaded, &sum, func(id string) (bool, error) { return c.reload(ctx, id) }))
 	errs = append(errs, c.finishAdjustments(ctx, &sum))
-	for _, id := range pending {
+	errs = append(errs, c.sweep(ctx, f.pending, &sum))
+	var err error
+	sum.Retried, err = c.r.RetryFailures(ctx, c.cfg.PageSize)
+	errs = append(errs, err)
+	sum.Released, err = c.r.ReleaseUnreleased(ctx, c.cfg.PageSize)
+	errs = append(errs, err, c.adoptRecent(ctx, f.open, &sum))
+	sum.Reconciled, err = c.r.RunQueued(ctx, max(0, time.Until(ends)))
+	return sum, errors.Join(append(errs, err)...)
+}
+
+// look decides by one activity's snapshot what it needs, and brings its rules up to date.
+func (c *Compensate) look(ctx context.Context, a *sale.Activity, s stock.Snapshot, err error, f *found, sum *CompensateSummary) error {
+	if err == nil && s.Pending > 0 {
+		f.pending = append(f.pending, a.ID)
+	}
+	if onSale(a) && !loadedAs(a, s, err) && (err == nil || errors.Is(err, stock.ErrNotLoaded)) {
+		f.unloaded = append(f.unloaded, a.ID)
+		return nil
+	}
+	if errors.Is(err, stock.ErrNotLoaded) {
+		return nil // it gets its rules with its load, if it ever needs one
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", a.ID, err)
+	}
+	if s.State != stock.Open {
+		return nil
+	}
+	f.open = append(f.open, a.ID)
+	return errors.Join(c.renewRules(ctx, a, s, sum), c.suspectLoss(ctx, a.ID, sum))
+}
+
+// suspectLoss asks for a full reconcile of a set that was proven whole under another run of its server than the present one: what a
+// restart or a failover made it forget, nobody else may notice.
+func (c *Compensate) suspectLoss(ctx context.Context, activityID string, sum *CompensateSummary) error {
+	proven, err := c.r.stock.Proven(ctx, activityID)
+	if err != nil || proven {
+		return err
+	}
+	now, err := c.r.db.Now(ctx, c.r.db)
+	if err != nil {
+		return err
+	}
+	if err := stock.ReportLoss(ctx, c.r.db, activityID, now); err != nil {
+		return err
+	}
+	sum.Suspected++
+	return nil
+}
+
+func (c *Compensate) sweep(ctx context.Context, ids []string, sum *CompensateSummary) error {
+	var errs []error
+	for _, id := range ids {
 		swept, err := c.r.SweepPending(ctx, id, c.cfg.Grace, c.cfg.PageSize)
 		sum.Pending.add(swept)
-		if errors.Is(err, stock.ErrNotLoaded) {
-			continue // a load is under way or was asked for
+		if !errors.Is(err, stock.ErrNotLoaded) { // a load is under way or was asked for
+			errs = append(errs, err)
 		}
-		errs = append(errs, err)
 	}
-	released, err := c.r.ReleaseUnreleased(ctx, c.cfg.PageSize)
-	sum.Released = released
-	return sum, errors.Join(append(errs, err)...)
+	return errors.Join(errs...)
+}
+
+func (c *Compensate) adoptRecent(ctx context.Context, ids []string, sum *CompensateSummary) error {
+	var errs []error
+	for _, id := range ids {
+		adopted, err := c.r.AdoptRecent(ctx, id)
+		sum.Adopted += adopted
+		if !errors.Is(err, stock.ErrNotLoaded) { // it was lost since the pass began
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // runLoads does the loads that were asked for.
@@ -97,28 +163,46 @@ func (c *Compensate) runLoads(ctx context.Context, sum *CompensateSummary) error
 	for i, j := range jobs {
 		ids[i], asked[j.activityID] = j.activityID, j
 	}
-	return c.load(ids, sum, func(id string) error { return c.r.runLoad(ctx, asked[id]) })
+	return c.load(ids, sum, func(id string) (bool, error) { return true, c.r.runLoad(ctx, asked[id]) })
 }
 
-// load loads activities, a few at a time, and counts them. One that is being loaded already is no failure.
-func (c *Compensate) load(ids []string, sum *CompensateSummary, one func(id string) error) error {
-	errs := make([]error, len(ids))
+// reload loads an activity that was found unloaded, unless somebody else has loaded it since.
+func (c *Compensate) reload(ctx context.Context, id string) (bool, error) {
+	if loaded, err := c.r.isLoaded(ctx, id); err != nil || loaded {
+		return false, err
+	}
+	a, err := catalog.Get(ctx, c.r.db, id)
+	if err != nil {
+		return false, err
+	}
+	if err := c.r.Load(ctx, id); err != nil {
+		return false, err
+	}
+	if a.Epoch > 0 { // the first load makes a set, and repairs none
+		c.r.recordWhole(ctx, id, order.RepairLoad, time.Time{})
+	}
+	return true, nil
+}
+
+// load loads activities, a few at a time, and counts those that one says it has loaded. One that is being loaded already is no failure.
+func (c *Compensate) load(ids []string, sum *CompensateSummary, one func(id string) (bool, error)) error {
+	loaded, errs := make([]bool, len(ids)), make([]error, len(ids))
 	var g errgroup.Group
 	g.SetLimit(loadWorkers)
 	for i, id := range ids {
 		g.Go(func() error {
-			errs[i] = one(id)
+			loaded[i], errs[i] = one(id)
 			return nil
 		})
 	}
 	_ = g.Wait() // each keeps its own error
 	for i, err := range errs {
 		switch {
-		case err == nil:
+		case err == nil && loaded[i]:
 			sum.Loaded++
 		case errors.Is(err, ErrLoadRunning):
 			errs[i] = nil
-		default:
+		case err != nil:
 			errs[i] = fmt.Errorf("loading %s: %w", ids[i], err)
 		}
 	}
@@ -130,21 +214,19 @@ func hopeless(err error) bool {
 	return errors.Is(err, catalog.ErrNotFound) || errors.Is(err, ErrNotPublished)
 }
 
-// renewRules brings MySQL's rules to an activity that has older ones in Redis. One that is not loaded gets them with its load.
-func (c *Compensate) renewRules(ctx context.Context, a *sale.Activity, s stock.Snapshot, err error, sum *CompensateSummary) error {
-	if errors.Is(err, stock.ErrNotLoaded) {
+// renewRules brings MySQL's rules to an activity that has others in Redis, older or newer ones.
+func (c *Compensate) renewRules(ctx context.Context, a *sale.Activity, s stock.Snapshot, sum *CompensateSummary) error {
+	if sameRules(a, s) {
 		return nil
 	}
+	changed, err := c.r.outrank(ctx, a.ID, s)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", a.ID, err)
-	}
-	if s.RulesVersion >= a.RulesVersion {
-		return nil
-	}
-	if err := c.r.ApplyRules(ctx, a.ID); err != nil {
 		return fmt.Errorf("changing the rules of %s: %w", a.ID, err)
 	}
-	sum.Rules++
+	if changed {
+		sum.Rules++
+		c.r.recordWhole(ctx, a.ID, order.RepairRules, time.Time{})
+	}
 	return nil
 }
 
@@ -162,6 +244,7 @@ func (c *Compensate) finishAdjustments(ctx context.Context, sum *CompensateSumma
 		switch _, err := c.r.finishAdjustment(ctx, a); {
 		case err == nil:
 			sum.Adjustments++
+			c.r.recordWhole(ctx, a.ActivityID, order.RepairAdjustment, a.CreatedAt)
 		case !errors.Is(err, ErrLoadRunning):
 			errs = append(errs, fmt.Errorf("finishing adjustment %s of %s: %w", a.ID, a.ActivityID, err))
 		}

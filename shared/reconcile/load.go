@@ -16,8 +16,8 @@ const (
 	setLease     = 60 * time.Second // of loading, renewed page by page
 	adoptPage    = 500              // rows per call of the script
 	queueWait    = 10 * time.Second
-	queuePoll    = 250 * time.Millisecond
-	changeMargin = time.Minute // longer than any transaction that might have read its clock before the load began
+	queuePoll    = 500 * time.Millisecond // at most, between two looks at the queue
+	changeMargin = time.Minute            // longer than any transaction that might have read its clock before the load began
 )
 
 func setLeaseName(activityID string) string { return "set:" + activityID }
@@ -152,10 +152,8 @@ func (r *Reconciler) awaitQueue(ctx context.Context) {
 		if err == nil && empty {
 			return
 		}
-		select {
-		case <-ctx.Done():
+		if !r.db.Wait(ctx, queuePoll) {
 			return
-		case <-time.After(queuePoll):
 		}
 	}
 }

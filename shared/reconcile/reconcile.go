@@ -8,6 +8,7 @@ import (
 
 	"holdfast/shared/catalog"
 	"holdfast/shared/checkout"
+	"holdfast/shared/metric"
 	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
 )
@@ -31,7 +32,8 @@ type Reconciler struct {
 	checkout *checkout.Checkout
 	empty    QueueEmpty
 	log      *slog.Logger
-	holder   string // names this process in leases
+	metrics  *metric.Metrics // nil: nothing is counted
+	holder   string          // names this process in leases
 }
 
 // New makes a Reconciler. empty may be nil: then a load does not wait for the queue. log may be nil: then nothing is logged.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"holdfast/shared/alert"
 	"holdfast/shared/checkout"
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
+	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
 )
 
@@ -48,23 +51,35 @@ func (r *Reconciler) SweepPending(ctx context.Context, activityID string, grace 
 		return sum, err
 	}
 	defer l.release(ctx)
+	var failures []error
 	cursor := stock.PendingCursor{}
 	for range sweepPages {
 		ids, next, err := r.stock.PendingBefore(ctx, activityID, grace, cursor, pageSize)
 		if err != nil || len(ids) == 0 {
-			return sum, err
+			return sum, errors.Join(append(failures, err)...)
 		}
 		swept, err := r.sweepPage(ctx, activityID, ids)
 		sum.add(swept)
-		if err != nil {
-			return sum, err
+		failures = append(failures, err)
+		if away(ctx, err) {
+			return sum, errors.Join(failures...)
 		}
 		if err := l.renew(ctx); err != nil {
-			return sum, err
+			return sum, errors.Join(append(failures, err)...)
 		}
 		cursor = next
 	}
-	return sum, nil
+	return sum, errors.Join(failures...)
+}
+
+// away says whether an error means that a store does not work for us now, so that the next page would fare no better.
+func away(ctx context.Context, err error) bool {
+	for _, gone := range []error{sqltx.ErrUnavailable, sqltx.ErrCommitUnclear, stock.ErrUnavailable, stock.ErrNoAnswer, stock.ErrNotLoaded} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return ctx.Err() != nil
 }
 
 func (r *Reconciler) sweepPage(ctx context.Context, activityID string, ids []sale.OrderID) (Swept, error) {
@@ -85,13 +100,34 @@ func (r *Reconciler) sweepPage(ctx context.Context, activityID string, ids []sal
 		}
 	}
 	made, err := r.createMissing(ctx, activityID, missing)
-	sum := Swept{Acknowledged: len(known.Live), Released: len(known.Cancelled), Created: len(made.Live),
-		Refused: len(made.Cancelled), Poison: len(made.Poison)}
-	known.Live, known.Cancelled = append(known.Live, made.Live...), append(known.Cancelled, made.Cancelled...)
-	return sum, errors.Join(err, r.checkout.Settle(ctx, known))
+	all := checkout.Outcome{Live: slices.Concat(known.Live, made.Live), Cancelled: slices.Concat(known.Cancelled, made.Cancelled)}
+	done, settleErr := r.checkout.Repair(ctx, order.EveryMinute, all)
+	mended := repairs{layer: order.EveryMinute, adopted: len(done.Adopted)}
+	sum := Swept{Created: len(made.Live), Refused: len(made.Cancelled), Poison: len(made.Poison)}
+	for i := range known.Live {
+		if o := &known.Live[i]; done.Acknowledged[o.ID] {
+			sum.Acknowledged++
+			mended.add(order.RepairAck, o, o.ReservedAt)
+		}
+	}
+	for i := range known.Cancelled {
+		if o := &known.Cancelled[i]; done.Released[o.ID] {
+			sum.Released++
+			mended.add(order.RepairRelease, o, since(o.CancelledAt))
+		}
+	}
+	for i := range made.Live {
+		mended.add(order.RepairCreate, &made.Live[i], made.Live[i].ReservedAt)
+	}
+	for i := range made.Cancelled {
+		mended.add(order.RepairRefuse, &made.Cancelled[i], made.Cancelled[i].ReservedAt)
+	}
+	r.record(ctx, mended)
+	return sum, errors.Join(err, settleErr)
 }
 
-// createMissing runs the create-orders transaction on what the log in Redis says of reservations without a row.
+// createMissing runs the create-orders transaction on what the log in Redis says of reservations without a row. What it finds that can
+// become no order is an alert.
 func (r *Reconciler) createMissing(ctx context.Context, activityID string, ids []sale.OrderID) (checkout.Outcome, error) {
 	if len(ids) == 0 {
 		return checkout.Outcome{}, nil
@@ -106,22 +142,53 @@ func (r *Reconciler) createMissing(ctx context.Context, activityID string, ids [
 		case e.Found && e.HasTaken && e.Standing != stock.Dead:
 			batch = append(batch, checkout.Message{Reservation: e.Reservation})
 		case !e.Found || !e.HasTaken:
-			r.log.Error("a pending reservation has no entry in the log; a person must decide", "orderId", ids[i], "activityId", activityID)
+			r.alert(ctx, alert.Alert{Kind: alert.PendingWithoutEntry, Subject: ids[i].String(), ActivityID: activityID,
+				Evidence: map[string]any{"entry": e.Found, "taken": e.HasTaken}})
 		}
 	}
-	made, err := r.checkout.CreateOrders(ctx, batch)
-	if err != nil {
-		return checkout.Outcome{}, fmt.Errorf("sweeping %d reservations: %w", len(batch), err)
-	}
+	made, err := r.createEach(ctx, batch)
 	for _, p := range made.Poison {
-		r.log.Error("a pending reservation can never become an order; a person must decide", "orderId", p.Message.OrderID,
-			"activityId", activityID, "reason", p.Reason)
+		r.alert(ctx, alert.Alert{Kind: alert.PendingUnfit, Subject: p.Message.OrderID.String(), ActivityID: activityID,
+			Evidence: map[string]any{"reason": p.Reason, "ticketType": p.Message.TicketType, "quantity": p.Message.Quantity,
+				"allocations": p.Message.Allocations.Compact(), "seq": p.Message.Seq}})
 	}
-	return made, nil
+	return made, err
 }
 
-// ReleaseUnreleased releases CANCELLED orders that Redis is not known to have released, in pages by id, and counts them. Activities
-// that are not loaded are asked to be. Another pass that runs now has the work: then nothing is done. It returns the errors of the
+// createEach makes orders of a batch, and of each reservation alone when the batch fails for another reason than a database that is
+// away: the one to blame then fails alone. It returns what was made, with the errors.
+func (r *Reconciler) createEach(ctx context.Context, batch []checkout.Message) (checkout.Outcome, error) {
+	made, err := r.checkout.CreateOrders(ctx, batch)
+	if err == nil {
+		return made, nil
+	}
+	err = fmt.Errorf("sweeping %d reservations: %w", len(batch), err)
+	if len(batch) == 1 || away(ctx, err) {
+		return checkout.Outcome{}, err
+	}
+	var errs []error
+	for i := range batch {
+		one, err := r.createEach(ctx, batch[i:i+1])
+		made.Live, made.Cancelled, made.Poison = append(made.Live, one.Live...), append(made.Cancelled, one.Cancelled...), append(made.Poison, one.Poison...)
+		errs = append(errs, err)
+	}
+	return made, errors.Join(errs...)
+}
+
+// alert shows something to a person, in the log and as a row.
+func (r *Reconciler) alert(ctx context.Context, a alert.Alert) {
+	r.log.Error("a person must look at this", "alert", a.Kind, "subject", a.Subject, "activityId", a.ActivityID)
+	now, err := r.db.Now(ctx, r.db)
+	if err == nil {
+		err = alert.Raise(ctx, r.db, a, now)
+	}
+	if err != nil {
+		r.log.Warn("an alert is not written down", "alert", a.Kind, "subject", a.Subject, "error", err)
+	}
+}
+
+// ReleaseUnreleased releases CANCELLED orders that Redis is not known to have released, in pages by id, and counts them. Those just
+// cancelled are left to whoever cancelled them and is about to release them. Activities that are not loaded are asked to be. Another pass that runs now has the work: then nothing is done. It returns the errors of the
 // database; orders that Redis could not release are left to the next pass.
 func (r *Reconciler) ReleaseUnreleased(ctx context.Context, pageSize int) (released int, err error) {
 	l, err := r.acquire(ctx, "unreleased", sweepLease)
@@ -139,21 +206,31 @@ func (r *Reconciler) ReleaseUnreleased(ctx context.Context, pageSize int) (relea
 	var failures []error
 	var after sale.OrderID
 	for range sweepPages {
-		page, err := order.Unreleased(ctx, r.db, after, now, pageSize)
+		page, err := order.Unreleased(ctx, r.db, after, now.Add(-releaseGrace), pageSize)
 		if err != nil || len(page) == 0 {
 			return released, errors.Join(append(failures, err)...)
 		}
-		if err := r.checkout.Settle(ctx, checkout.Outcome{Cancelled: page}); err != nil {
-			failures = append(failures, err, r.requestLoads(ctx, page, err))
-		} else {
-			released += len(page)
-		}
+		n, err := r.releasePage(ctx, page)
+		released += n
+		failures = append(failures, err)
 		if err := l.renew(ctx); err != nil {
 			return released, errors.Join(append(failures, err)...)
 		}
 		after = page[len(page)-1].ID
 	}
 	return released, errors.Join(failures...)
+}
+
+func (r *Reconciler) releasePage(ctx context.Context, page []order.Order) (released int, err error) {
+	done, err := r.checkout.Repair(ctx, order.EveryMinute, checkout.Outcome{Cancelled: page})
+	mended := repairs{layer: order.EveryMinute}
+	for i := range page {
+		if o := &page[i]; done.Released[o.ID] {
+			mended.add(order.RepairRelease, o, since(o.CancelledAt))
+		}
+	}
+	r.record(ctx, mended)
+	return len(mended.list), errors.Join(err, r.requestLoads(ctx, page, err))
 }
 
 // requestLoads asks for the activities of a page to be loaded when that is what releasing them lacked.

@@ -193,7 +193,11 @@ func TestCancelledOrdersThatRedisDidNotHearOfAreReleasedByTheNextPass(t *testing
 	if left := w.snapshot().Types[ticket].Left; left != 40 {
 		t.Fatalf("Redis has %d already", left)
 	}
-	if sum := w.compensate(); sum.Released != 5 {
+	if sum := w.compensate(); sum.Released != 0 {
+		t.Fatalf("the pass did not wait for whoever cancelled: %+v", sum)
+	}
+	w.advance(10 * time.Second)
+	if sum := w.compensate(); sum.Released+sum.Retried != 5 { // the failures were noted, and are due too
 		t.Fatalf("got %+v", sum)
 	}
 	if n := w.count("SELECT COUNT(*) FROM stock_log WHERE direction = 1 AND after_quantity = before_quantity + 2"); n != 5 {
@@ -211,6 +215,7 @@ func TestReleaseOfASaleThatIsClosedAndLostAsksForItsLoad(t *testing.T) {
 	}
 	w.forget()
 	w.cancel(o)
+	w.advance(10 * time.Second)
 	if _, err := reconcile.NewCompensate(w.reconciler, reconcile.CompensateConfig{}).Run(t.Context()); !errors.Is(err, stock.ErrNotLoaded) {
 		t.Fatalf("the first pass: %v", err)
 	}

@@ -26,7 +26,7 @@ func parseCompact(text string, take func(bucket, units int) bool) bool {
 	if text == "" {
 		return true
 	}
-	seen := make(map[int]bool)
+	var seen map[int]bool // most texts have one pair, and need none
 	for part := range strings.SplitSeq(text, ",") {
 		left, right, found := strings.Cut(part, ":")
 		bucket, err1 := strconv.Atoi(left)
@@ -34,7 +34,12 @@ func parseCompact(text string, take func(bucket, units int) bool) bool {
 		if !found || err1 != nil || err2 != nil || bucket < 0 || seen[bucket] || !take(bucket, units) {
 			return false
 		}
-		seen[bucket] = true
+		if seen == nil && len(text) > len(part) {
+			seen = make(map[int]bool)
+		}
+		if seen != nil {
+			seen[bucket] = true
+		}
 	}
 	return true
 }

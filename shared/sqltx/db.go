@@ -19,6 +19,8 @@ type DB struct {
 	*sql.DB
 	// Offset is added to the clock of the server. Only a stack for tests moves it; nil is none.
 	Offset func() time.Duration
+	// Pause stands in for Wait where time is only simulated; nil is none.
+	Pause func(ctx context.Context, bound time.Duration) bool
 }
 
 // New pairs a database with the offset of its clock; nil is none.
@@ -37,4 +39,13 @@ func (d *DB) Now(ctx context.Context, q Querier) (time.Time, error) {
 		now = now.Add(d.Offset())
 	}
 	return now.UTC().Truncate(time.Millisecond), nil
+}
+
+// Wait waits a random time up to the bound before something is tried again, so that two that met do not meet again. It returns false
+// when ctx ends first.
+func (d *DB) Wait(ctx context.Context, bound time.Duration) bool {
+	if d.Pause != nil {
+		return d.Pause(ctx, bound)
+	}
+	return wait(ctx, bound)
 }

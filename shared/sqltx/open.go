@@ -38,6 +38,19 @@ var ErrBadDSN = errors.New("sqltx: bad DSN")
 // It returns ErrBadDSN for a DSN that cannot be read, names no database, or asks for SET statements (system variables, charset,
 // collation): those belong into the server's parameters.
 func Open(dsn string, options ...mysql.Option) (*sql.DB, error) {
+	connector, err := Connector(dsn, options...)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(poolSize)
+	db.SetMaxIdleConns(poolSize)
+	db.SetConnMaxLifetime(MaxLifetime)
+	return db, nil
+}
+
+// Connector makes the connections of Open, for a pool of another size or with something between the pool and the driver.
+func Connector(dsn string, options ...mysql.Option) (driver.Connector, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("%w: write user:password@tcp(host:port)/database", ErrBadDSN)
@@ -66,11 +79,7 @@ func Open(dsn string, options ...mysql.Option) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: its TLS settings or its address cannot be used", ErrBadDSN)
 	}
-	db := sql.OpenDB(patient{inner})
-	db.SetMaxOpenConns(poolSize)
-	db.SetMaxIdleConns(poolSize)
-	db.SetConnMaxLifetime(MaxLifetime)
-	return db, nil
+	return patient{inner}, nil
 }
 
 // hasCharset says whether the DSN asks for SET NAMES. The driver keeps that to itself and shows it only when it writes the DSN again.

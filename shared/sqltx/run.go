@@ -39,7 +39,7 @@ func (d *DB) Run(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) er
 		default:
 			return asUnavailable(err)
 		}
-		if !pause(ctx, attempt) {
+		if !d.Wait(ctx, min(firstPause<<attempt, longestPause)) { // the bound doubles with every attempt, up to a limit
 			return asUnavailable(err)
 		}
 	}
@@ -79,11 +79,6 @@ func commitError(err error) error {
 		return fmt.Errorf("not committed: %w", err)
 	}
 	return fmt.Errorf("%w: %w", ErrCommitUnclear, err)
-}
-
-// pause waits before the next attempt; the bound doubles with every attempt, up to a limit.
-func pause(ctx context.Context, attempt int) bool {
-	return wait(ctx, min(firstPause<<attempt, longestPause))
 }
 
 // wait waits a random time up to the bound, so that two that met do not meet again. It returns false when ctx ends first.

@@ -63,6 +63,8 @@ func loaded(script *lua.Script, reply any, err error, done string) error {
 			return badReply(script, reply)
 		}
 		return fmt.Errorf("%w: %d stands", ErrEpoch, stands)
+	case "OTHER_RUN":
+		return ErrOtherRun
 	}
 	return badReply(script, reply)
 }

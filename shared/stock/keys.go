@@ -18,8 +18,10 @@ func keysOf(activityID string) keys { return keys{tag: "hf:{" + activityID + "}:
 func (k keys) facts() string { return k.tag + "facts" }
 
 // rules is a hash. "epoch"; "open" the epoch again while selling, "-" while loading; "status" P, S, C or X; "opens" and "closes"
-// in ms; "limit" units per user; "version" of the rules; "seq" the number of the last movement, in us; "left:<type>" units of a
-// type left in all buckets; "left:<type>:<bucket>" units left in one.
+// in ms; "limit" units per user; "version" of the rules; "run" of
+// the server, under which the set was last proven whole; "seq" the number of the last movement, in us; "left:<type>" units of a
+// type left in all buckets; "left:<type>:<bucket>" units left in one; "fix:<counter>" the number
+// of the last correction of a counter.
 func (k keys) rules() string { return k.tag + "rules" }
 
 // buyers is a hash: "#" the epoch; "u<user>" a mark, "<units>t" and the 16 bytes of the last order id. A user who has an entry in

@@ -28,6 +28,7 @@ type Snapshot struct {
 	Epoch        int64
 	RulesVersion int64
 	Seq          int64     // us; of the last movement that the counters contain
+	Run          string    // of the server, under which the set was last proven whole; compare RunID
 	Now          time.Time // the clock of Redis, with the offset
 	Pending      int       // entries not known to be committed in MySQL
 	Types        map[string]TypeSnapshot
@@ -96,7 +97,7 @@ func (s *Store) readSnapshot(f *sale.Facts, reply any, err error) (Snapshot, err
 	if epoch == "" || a.text(1) != epoch || a.text(2) != epoch {
 		return Snapshot{}, ErrNotLoaded
 	}
-	shot := Snapshot{State: Loading, Types: make(map[string]TypeSnapshot, len(f.Types))}
+	shot := Snapshot{State: Loading, Run: rules["run"], Types: make(map[string]TypeSnapshot, len(f.Types))}
 	if rules["open"] == epoch {
 		shot.State = Open
 	}

@@ -75,6 +75,16 @@ func (p *TCPProxy) Up() {
 	}
 }
 
+// Point sends new connections to the server at another address, and cuts those to the one before: what a client sees of a failover.
+func (p *TCPProxy) Point(upstreamAddr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.upstream = upstreamAddr
+	for l := range p.links {
+		l.cut()
+	}
+}
+
 // DropReplies swallows every n-th answer and cuts its connection: the server did what was asked, the client does not hear
 // of it. The count starts anew; 1 swallows every answer, 0 none.
 func (p *TCPProxy) DropReplies(everyNth int) {
@@ -144,14 +154,17 @@ func (p *TCPProxy) accept(l net.Listener) {
 }
 
 func (p *TCPProxy) serve(client net.Conn) {
-	upstream, err := net.DialTimeout("tcp4", p.upstream, 5*time.Second)
+	p.mu.Lock()
+	address := p.upstream
+	p.mu.Unlock()
+	upstream, err := net.DialTimeout("tcp4", address, 5*time.Second)
 	if err != nil {
 		_ = client.Close()
 		return
 	}
 	l := &link{proxy: p, client: client, upstream: upstream, done: make(chan struct{})}
 	p.mu.Lock()
-	down := p.listener == nil
+	down := p.listener == nil || p.upstream != address
 	p.links[l] = true
 	p.mu.Unlock()
 	if down {

@@ -20,6 +20,7 @@ CREATE TABLE IF NOT EXISTS reconcile_run (
   differences  INT            NOT NULL DEFAULT 0 COMMENT 'Differences that were found and left to a person',
   repaired     MEDIUMTEXT     NULL COMMENT 'JSON: what was repaired, or would be by a DRY_RUN, by kind; NULL: nothing yet',
   detail       MEDIUMTEXT     NULL COMMENT 'JSON: the single repairs, as far as they are kept; NULL: none',
+  reached      VARBINARY(64)  NOT NULL DEFAULT '' COMMENT 'Activity that a run of all has done last, in order of id; empty: none yet',
   problem      VARCHAR(500)   NULL COMMENT 'What went wrong last; NULL: nothing',
   requested_by VARBINARY(128) NULL COMMENT 'Operator who asked for it; NULL: a function',
   created_at   DATETIME(3)    NOT NULL COMMENT 'When it was asked for, UTC',
@@ -51,6 +52,7 @@ CREATE TABLE IF NOT EXISTS difference (
   subject         VARBINARY(191) NOT NULL COMMENT 'Which order, bucket or buyer',
   status          VARCHAR(16)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL COMMENT 'OPEN, RESOLVED by a person, or GONE: not found any more',
   open_mark       TINYINT        AS (CASE WHEN status = 'OPEN' THEN 1 END) STORED COMMENT '1 while open, else NULL; computed',
+  digest          BINARY(32)     NOT NULL COMMENT 'SHA-256 of what it says apart from figures that move while it stays the same',
   evidence        MEDIUMTEXT     NOT NULL COMMENT 'JSON: what each store says',
   proposed_action VARCHAR(32)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL COMMENT 'What would mend it, as a code',
   occurrences     INT            NOT NULL DEFAULT 1 COMMENT 'How many runs found it',
@@ -105,7 +107,22 @@ CREATE TABLE IF NOT EXISTS certificate (
   CONSTRAINT certificate_body    CHECK (JSON_VALID(body))
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'The newest certificate of each activity';
 
+-- An activity is passed over while all of this is unchanged.
+CREATE TABLE IF NOT EXISTS last_consistent (
+  activity_id VARBINARY(64) NOT NULL COMMENT 'Activity',
+  epoch       BIGINT        NOT NULL COMMENT 'Epoch of its set in Redis when both stores were last found to agree',
+  run         VARBINARY(64) NOT NULL COMMENT 'Run of the Redis server then',
+  seq         BIGINT        NOT NULL COMMENT 'Sequence number of the last movement in Redis then, microseconds',
+  orders      BIGINT        NOT NULL COMMENT 'Number of its orders in this database then',
+  changed_at  DATETIME(3)   NULL COMMENT 'Newest change of an order then, UTC; NULL: there was none',
+  figures     BINARY(32)    NOT NULL COMMENT 'SHA-256 of the counters in Redis and of the buckets in this database then',
+  at          DATETIME(3)   NOT NULL COMMENT 'When that was found, UTC',
+  PRIMARY KEY (activity_id),
+  CONSTRAINT last_consistent_counts CHECK (epoch >= 0 AND seq >= 0 AND orders >= 0)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'What each activity looked like when it was last found consistent';
+
 -- +goose Down
+DROP TABLE IF EXISTS last_consistent;
 DROP TABLE IF EXISTS certificate;
 DROP TABLE IF EXISTS repair;
 DROP TABLE IF EXISTS difference;
