@@ -34,6 +34,7 @@ var replays = []struct {
 	{"record-dead-letters", []string{`{"batchItemFailures":[]}`}},
 	{"expire-orders", []string{`"expired":0`}},
 	{"compensate-orders", []string{`"pending":`}},
+	{"reconcile-stock", []string{`"status":"SUCCEEDED"`, `"differences":0`}},
 	{"health", []string{`"statusCode":200`}},
 	{"get-openapi", []string{`"statusCode":200`, `openapi`}},
 }

@@ -14,7 +14,7 @@ var (
 )
 
 // localOnly are what only the local stack and a local container set.
-var localOnly = map[string]bool{"HOLDFAST_MYSQL_DSN": true, "HOLDFAST_AWS_ENDPOINT": true}
+var localOnly = map[string]bool{"HOLDFAST_MYSQL_DSN": true, "HOLDFAST_AWS_ENDPOINT": true, "HOLDFAST_CLOCK_FILE": true}
 
 // needs names the variables behind each need that a main states.
 var needs = map[string][]string{

@@ -1,6 +1,7 @@
 package sam
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 )
@@ -104,15 +105,16 @@ var queueRules = []rule{
 		plant: func(all templates) { all.named("DeadLetterQueue").set(false, "SqsManagedSseEnabled") },
 	},
 	{
-		name: "schedules are legal, every minute, and by a role of ours",
+		name: "schedules are legal, as often as repair promises, and by a role of ours",
 		faults: func(all templates) (faults []string) {
 			schedules := all.everywhere("AWS::Scheduler::Schedule")
-			if len(schedules) != 2 {
+			if len(schedules) != 3 {
 				faults = append(faults, fmt.Sprintf("%d schedules", len(schedules)))
 			}
+			wanted := map[string]string{"ReconcileStockFunctionEveryFiveMinutes": "rate(5 minutes)"}
 			for _, schedule := range schedules {
 				expression, _ := schedule.property("ScheduleExpression").(string)
-				if !legalSchedule.MatchString(expression) || expression != "rate(1 minute)" {
+				if !legalSchedule.MatchString(expression) || expression != cmp.Or(wanted[schedule.name], "rate(1 minute)") {
 					faults = append(faults, schedule.name+": "+expression)
 				}
 				if target(schedule.property("Target", "RoleArn")) != "SchedulerRole" {

@@ -161,7 +161,7 @@ var roleRules = []rule{
 		},
 	},
 	{
-		name: "only the consumer of a queue may receive from it, only reserve-ticket may sell, the scheduler may invoke",
+		name: "only the consumer of a queue may receive from it, only who sells or sends again may send, the scheduler may invoke",
 		faults: func(all templates) (faults []string) {
 			for _, want := range []struct {
 				action, on string
@@ -169,7 +169,7 @@ var roleRules = []rule{
 			}{
 				{"sqs:ReceiveMessage", `["OrdersQueue","Arn"]`, "CreateOrdersRole"},
 				{"sqs:ReceiveMessage", `["DeadLetterQueue","Arn"]`, "RecordDeadLettersRole"},
-				{"sqs:SendMessage", `["OrdersQueue","Arn"]`, "CreateOrdersRole ReserveTicketRole"},
+				{"sqs:SendMessage", `["OrdersQueue","Arn"]`, "CreateOrdersRole OperateSalesRole ReserveTicketRole"},
 				{"lambda:InvokeFunction", "Function", "SchedulerRole"},
 			} {
 				var found []string

@@ -12,6 +12,9 @@ import (
 	"holdfast/shared/checkout"
 	"holdfast/shared/fault"
 	"holdfast/shared/order"
+	"holdfast/shared/reconcile"
+	"holdfast/shared/reconcile/certificate"
+	"holdfast/shared/reconcile/invariant"
 	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
 )
@@ -39,6 +42,8 @@ var table = map[fault.Code]kind{
 	fault.ActivityNotFound:       {http.StatusNotFound, "No such activity", 0, 0},
 	fault.ActivityExists:         {http.StatusConflict, "The activity exists with other contents", 0, 0},
 	fault.OrderNotFound:          {http.StatusNotFound, "No such order", 0, 0},
+	fault.JobNotFound:            {http.StatusNotFound, "No such job", 0, 0},
+	fault.CertificateNotFound:    {http.StatusNotFound, "No certificate was made yet", 0, 0},
 	fault.IllegalTransition:      {http.StatusConflict, "The activity's state does not allow this", 0, 0},
 	fault.PreconditionRequired:   {http.StatusPreconditionRequired, "If-Match is required", 0, 0},
 	fault.PreconditionFailed:     {http.StatusPreconditionFailed, "Changed since it was read", 0, 0},
@@ -47,6 +52,11 @@ var table = map[fault.Code]kind{
 	fault.OrderNotCancellable:    {http.StatusConflict, "The order cannot be cancelled", 0, 0},
 	fault.OrderNotPayable:        {http.StatusConflict, "The order cannot be paid", 0, 0},
 	fault.OrderExpired:           {http.StatusGone, "The order's deadline has passed", 0, 0},
+	fault.ReconciliationNotFound: {http.StatusNotFound, "No such reconciliation", 0, 0},
+	fault.ReconciliationRunning:  {http.StatusServiceUnavailable, "The activity is being reconciled", 0, 5 * time.Second},
+	fault.DifferenceNotFound:     {http.StatusNotFound, "No such difference", 0, 0},
+	fault.DifferenceClosed:       {http.StatusConflict, "The difference is not open any more", 0, 0},
+	fault.ActionNotPossible:      {http.StatusConflict, "This cannot be done as things stand", 0, 0},
 	fault.SaleNotStarted:         {http.StatusConflict, "The sale has not started", 10002, time.Second},
 	fault.SaleEnded:              {http.StatusConflict, "The sale has ended", 10003, 0},
 	fault.SaleNotReady:           {http.StatusServiceUnavailable, "The sale is being made ready", 10004, 2 * time.Second},
@@ -58,6 +68,7 @@ var table = map[fault.Code]kind{
 	fault.ReservationUnconfirmed: {http.StatusServiceUnavailable, "Whether units are held is not certain yet", 10031, time.Second},
 	fault.StockStoreUnavailable:  {http.StatusServiceUnavailable, "The stock cannot be reached", 10032, time.Second},
 	fault.OrderStoreUnavailable:  {http.StatusServiceUnavailable, "The orders cannot be reached", 0, 2 * time.Second},
+	fault.QueueUnavailable:       {http.StatusServiceUnavailable, "The queue cannot be reached", 0, 2 * time.Second},
 	fault.Internal:               {http.StatusInternalServerError, "Something went wrong on our side", 0, 2 * time.Second},
 }
 
@@ -72,7 +83,16 @@ var sentinels = []struct {
 	{catalog.ErrIllegalTransition, fault.IllegalTransition},
 	{order.ErrNotFound, fault.OrderNotFound},
 	{checkout.ErrNotCancellable, fault.OrderNotCancellable},
+	{reconcile.ErrNoJob, fault.JobNotFound},
+	{certificate.ErrNone, fault.CertificateNotFound},
+	{reconcile.ErrRunNotFound, fault.ReconciliationNotFound},
+	{reconcile.ErrNotPublished, fault.IllegalTransition},
+	{reconcile.ErrDifferenceNotFound, fault.DifferenceNotFound},
+	{reconcile.ErrDifferenceClosed, fault.DifferenceClosed},
+	{reconcile.ErrDifferenceChanged, fault.PreconditionFailed},
+	{reconcile.ErrBusy, fault.ReconciliationRunning},
 	{stock.ErrNotLoaded, fault.SaleNotReady},
+	{invariant.ErrNotChecked, fault.SaleNotReady},
 	{stock.ErrUnavailable, fault.StockStoreUnavailable},
 	{stock.ErrNoAnswer, fault.StockStoreUnavailable},
 	{sqltx.ErrUnavailable, fault.OrderStoreUnavailable},

@@ -2,11 +2,15 @@ package api
 
 import (
 	"context"
+	"errors"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"holdfast/shared/catalog"
 	"holdfast/shared/edge"
+	"holdfast/shared/fault"
 	"holdfast/shared/order"
+	"holdfast/shared/reconcile"
 	"holdfast/shared/sale"
 )
 
@@ -30,6 +34,9 @@ func NewGetOrder(d edge.Deps) lambda.Handler {
 			return nil, err
 		}
 		it, err := reader.find(ctx, f, id)
+		if errors.Is(err, order.ErrNotFound) {
+			return nil, unknownOrder(ctx, d, f)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -43,6 +50,32 @@ func NewGetOrder(d edge.Deps) lambda.Handler {
 		}
 		return r.tagged(v, tag, "private, no-cache")
 	})
+}
+
+// unknownOrder says what to answer of an id that no store knows. After a restart or failover of the stock store, and until its set is
+// proven whole again, the id may be one that it forgot while its message is still in the queue: then asking again makes sense.
+func unknownOrder(ctx context.Context, d edge.Deps, f *sale.Facts) error {
+	ctx, cancel := context.WithTimeout(ctx, rowBudget)
+	defer cancel()
+	proven, err := d.Stock.Proven(ctx, f.ActivityID)
+	if err != nil {
+		return err
+	}
+	if proven {
+		return order.ErrNotFound
+	}
+	a, err := catalog.Get(ctx, d.DB, f.ActivityID)
+	if err != nil {
+		return err
+	}
+	now, err := d.DB.Now(ctx, d.DB)
+	if err != nil {
+		return err
+	}
+	if !reconcile.Cared(a, now) { // over long ago, so all its orders have rows
+		return order.ErrNotFound
+	}
+	return fault.New(fault.SaleNotReady, "The stock store is recovering, and may have known this order. Ask again.")
 }
 
 // pathOrder gives the order id of the path. A text that is no id names no order.

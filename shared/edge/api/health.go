@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"holdfast/shared/edge"
+	"holdfast/shared/stock"
 )
 
 // Words of the health answer.
@@ -25,6 +26,8 @@ const healthBudget = time.Second
 type healthView struct {
 	Status string            `json:"status"`
 	Checks map[string]string `json:"checks"`
+	// Warnings are what works now and will not for ever.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // NewHealth builds GET /v1/health: 200 when a script runs in Redis and a query in MySQL, else 503. A ping would say yes while every
@@ -52,6 +55,15 @@ func NewHealth(d edge.Deps) lambda.Handler {
 				}
 			})
 		}
+		all.Go(func() {
+			policy, err := d.Stock.EvictionPolicy(ctx)
+			if err == nil && policy != stock.KeepsAll { // a failure to ask shows in the check of the stock
+				mu.Lock()
+				defer mu.Unlock()
+				view.Warnings = []string{"the stock store drops keys when it is full: its policy is " + policy + " and must be " + stock.KeepsAll}
+				d.Log.WarnContext(ctx, "redis drops keys when it is full", "policy", policy, "requestId", r.ID)
+			}
+		})
 		all.Wait()
 		if view.Status == up {
 			return JSON(http.StatusOK, view)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"holdfast/shared/reconcile/certificate"
 )
 
 // written pairs every schema that is answered with the structure that is written.
@@ -18,6 +20,9 @@ var written = map[string]any{
 	"OperatorActivity": operatorActivity{}, "OperatorActivityList": page[operatorActivity]{}, "OperatorTicketType": operatorType{},
 	"OperatorOrder": operatorOrder{}, "OperatorOrderList": page[operatorOrder]{}, "Adjustment": adjustmentView{}, "Stock": stockView{},
 	"DeadLetter": deadLetterView{}, "DeadLetterList": page[deadLetterView]{}, "Alert": alertView{}, "AlertList": page[alertView]{},
+	"Reconciliation": runView{}, "Difference": differenceView{}, "DifferenceList": page[differenceView]{},
+	"Certificate": certificate.Certificate{}, "Equation": certificate.Equation{}, "Job": jobView{},
+	"TimelineEvent": eventView{}, "OrderTimeline": orderTimeline{}, "BuyerTimeline": buyerTimeline{},
 	"AuditRow": auditView{}, "AuditLog": page[auditView]{},
 }
 

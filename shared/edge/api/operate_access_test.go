@@ -135,12 +135,14 @@ func TestWithoutTheDatabaseEveryCallAnswers503AndWhenToAskAgain(t *testing.T) {
 	bodies := map[string]string{
 		"createActivity": w.draft(nil), "changeActivity": `{"title":"x"}`, "markOrderPaid": `{"reference":"r"}`,
 		"operatorCancelOrder": `{"reason":"r","refund":"NONE"}`, "adjustStock": `{"adjustmentId":"a","ticketType":"STANDARD","delta":1,"reason":"r"}`,
+		"startReconciliation": `{"mode":"DRY_RUN"}`, "resolveDifference": `{"action":"NONE","note":"n"}`,
+		"redriveDeadLetters": `{"deadLetterIds":["1"]}`,
 	}
 	for _, r := range Routes {
 		if r.Access != Operator {
 			continue
 		}
-		path := strings.NewReplacer("{activityId}", w.id, "{orderId}", order).Replace(r.Path)
+		path := strings.NewReplacer("{activityId}", w.id, "{orderId}", order, "{differenceId}", "1", "{jobId}", "j").Replace(r.Path)
 		for _, key := range []string{"", "k"} {
 			got := w.call(r.Method, path, bodies[r.Operation], "If-Match", `"1"`, "Idempotency-Key", key)
 			if got.status != 503 || got.code() != "ORDER_STORE_UNAVAILABLE" || got.header["Retry-After"] == "" {

@@ -24,6 +24,8 @@ type operate struct {
 	facts  *facts
 	orders *orders
 	calls  map[string]operation // by the operation's name in Routes
+
+	certifyBudget time.Duration // how long a certificate may take within a request
 }
 
 // operation answers one of the operators' calls; by says who asks.
@@ -36,14 +38,14 @@ type caller struct {
 }
 
 // NewOperateSales builds every call of /ops/v1: one function, since operators are few and its parts share all they need. It takes
-// DB, Stock, Catalog, Checkout, Reconcile, Claims and Log. The operator claim is checked before anything else, whatever the
+// DB, Stock, Catalog, Checkout, Reconcile, Returns, Claims and Log. The operator claim is checked before anything else, whatever the
 // gateway has checked already.
 func NewOperateSales(d edge.Deps) lambda.Handler {
 	return serve(d, "operate-sales", operateBudget, newOperate(d).answer)
 }
 
 func newOperate(d edge.Deps) *operate {
-	o := &operate{Deps: d, facts: newFacts(d)}
+	o := &operate{Deps: d, facts: newFacts(d), certifyBudget: certifyBudget}
 	o.orders = &orders{d: d, facts: o.facts}
 	o.calls = map[string]operation{
 		"createActivity":         o.once(o.createActivity),
@@ -60,7 +62,16 @@ func newOperate(d edge.Deps) *operate {
 		"operatorGetOrder":       o.getOrder,
 		"markOrderPaid":          o.once(o.markOrderPaid),
 		"operatorCancelOrder":    o.once(o.cancelOrder),
+		"readCertificate":        o.readCertificate,
+		"tellOrder":              o.tellOrder,
+		"tellBuyer":              o.tellBuyer,
+		"getJob":                 o.getJob,
 		"listDeadLetters":        o.listDeadLetters,
+		"redriveDeadLetters":     o.once(o.redriveDeadLetters),
+		"startReconciliation":    o.once(o.startReconciliation),
+		"readReconciliation":     o.readReconciliation,
+		"listDifferences":        o.listDifferences,
+		"resolveDifference":      o.once(o.resolveDifference),
 		"listAlerts":             o.listAlerts,
 		"readAuditLog":           o.readAuditLog,
 	}

@@ -6,26 +6,10 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"holdfast/shared/audit"
 	"holdfast/shared/reconcile"
 )
-
-// deadLetterView is a message that could not be handled.
-type deadLetterView struct {
-	DeadLetterID string `json:"deadLetterId"`
-	Queue        string `json:"queue"`
-	MessageID    string `json:"messageId"`
-	OrderID      string `json:"orderId,omitempty"`
-	ActivityID   string `json:"activityId,omitempty"`
-	Reason       string `json:"reason"`
-	Detail       string `json:"detail,omitempty"`
-	ReceiveCount int    `json:"receiveCount"`
-	Body         string `json:"body"`
-	At           string `json:"at"`
-	RedrivenAt   string `json:"redrivenAt,omitempty"`
-}
 
 // alertView is what a person should look at.
 type alertView struct {
@@ -85,24 +69,6 @@ func (q *Query) before() int64 {
 		q.Break("cursor", "BAD_FORMAT", "nextCursor of the page before, unchanged")
 	}
 	return n
-}
-
-// listDeadLetters answers GET /ops/v1/dead-letters.
-func (o *operate) listDeadLetters(ctx context.Context, r *Request, _ caller) (*Response, error) {
-	return numbered(r.Query(),
-		func(before int64, limit int) ([]reconcile.KeptDeadLetter, error) {
-			return reconcile.ListDeadLetters(ctx, o.DB, before, limit)
-		},
-		func(l reconcile.KeptDeadLetter) int64 { return l.ID },
-		func(l reconcile.KeptDeadLetter) deadLetterView {
-			v := deadLetterView{DeadLetterID: strconv.FormatInt(l.ID, 10), Queue: l.Queue, MessageID: l.MessageID,
-				ActivityID: l.ActivityID, Reason: l.Reason, Detail: l.Detail, ReceiveCount: l.ReceiveCount,
-				Body: strings.ToValidUTF8(string(l.Body), "\uFFFD"), At: stamp(l.At), RedrivenAt: optStamp(l.RedrivenAt)}
-			if l.OrderID != nil {
-				v.OrderID = l.OrderID.String()
-			}
-			return v
-		})
 }
 
 // listAlerts answers GET /ops/v1/alerts.

@@ -12,6 +12,7 @@ import (
 	"holdfast/shared/checkout"
 	"holdfast/shared/edge"
 	"holdfast/shared/edge/queue"
+	"holdfast/shared/metric"
 	"holdfast/shared/reconcile"
 	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
@@ -43,7 +44,7 @@ func Open(c Config) (clients Clients, err error) {
 
 // Deps makes what functions are built from, by the clocks of Redis and of the database.
 func (c Clients) Deps(claims edge.Claims) edge.Deps {
-	d := Assemble(c.DB, c.Cache, c.Queue, nil, edge.NewLog(os.Stdout))
+	d := Assemble(c.DB, c.Cache, c.Queue, clockOffset(), edge.NewLog(os.Stdout))
 	d.Claims = claims
 	return d
 }
@@ -68,4 +69,15 @@ func Assemble(db *sql.DB, cache redis.UniversalClient, carrier *queue.SQS, offse
 	d.Checkout = checkout.New(d.DB, d.Stock, d.Catalog, log)
 	d.Reconcile = reconcile.New(d.DB, d.Stock, d.Catalog, d.Checkout, empty, log)
 	return d
+}
+
+// Measure has what functions do counted by m: those of a Lambda print, which makes metrics of lines. It is called before the first
+// event, if at all.
+func Measure(d edge.Deps, m *metric.Metrics) {
+	if d.Checkout != nil {
+		d.Checkout.CountBy(m)
+	}
+	if d.Reconcile != nil {
+		d.Reconcile.CountBy(m)
+	}
 }

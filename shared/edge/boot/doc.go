@@ -6,6 +6,7 @@
 //	aws.go       clients of AWS, made at first use
 //	secret.go    passwords out of Secrets Manager
 //	assemble.go  clients to edge.Deps
+//	clock.go     the offset of a local stack's clock; none in what is deployed
 //
 // Nothing here waits for another machine: a connection is made by the first call that needs it, so that a start stays short and
 // a store that is away does not keep a function from starting.

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"holdfast/shared/edge"
 	"holdfast/shared/edge/boot"
 	"holdfast/shared/edge/schedule"
+	"holdfast/shared/metric"
 	"holdfast/shared/money"
 	"holdfast/shared/sale"
 	"holdfast/shared/sqltx"
@@ -145,6 +147,20 @@ func TestCompensateOrdersMakesOrdersOfWhatNoMessageBrought(t *testing.T) {
 	}
 	if rows != 1 || w.snapshot().Pending != 0 || w.snapshot().Types["STANDARD"].Left != 9 {
 		t.Errorf("%d rows, %+v; the pass said %v", rows, w.snapshot(), summary)
+	}
+}
+
+func TestCompensateOrdersPrintsWhatItMendedAsAMetric(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var printed bytes.Buffer
+	boot.Measure(w.d, metric.New(&printed, time.Now))
+	w.reserve("u1")
+	w.reserve("u2")
+	w.advance = 2 * time.Minute
+	w.run(schedule.NewCompensateOrders(w.d))
+	if !strings.Contains(printed.String(), `"stock_orphan_compensation_total":2`) {
+		t.Errorf("printed %s", printed.String())
 	}
 }
 

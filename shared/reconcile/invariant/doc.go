@@ -1,4 +1,4 @@
-// Package invariant checks, for one activity, what must always hold between MySQL, Redis and the promises that were given:
+// Package invariant holds the checkers of what must always be true: between MySQL, Redis and the promises that were given to buyers.
 //
 //	O  units sold and frozen never exceed capacity, per bucket; no user holds more than the limit
 //	L  an answered 202 is never lost: its order exists, and reaches a final state
@@ -6,9 +6,33 @@
 //	C  Redis agrees with MySQL: counters are the fold of the log, and the log and the rows pair up
 //	S  nothing stays unfinished past its deadline plus grace
 //
-// Each equation says what was compared, both sides, and the first order that breaks it. L cannot be seen from the stores, for a
-// 202 that both lost leaves no trace: whoever checks it brings a journal of promises.
+// Each equation says what was compared, both sides, and the first order, bucket or buyer that breaks it.
 //
-// Check reads a moving sale without stopping it, so an equation may fail for a moment while an order is on its way. Exact
-// equality is to be expected once nothing is in flight; whoever checks earlier asks again.
+// # Two stores, one moment
+//
+// Read takes Redis at one sequence number S of its log, then MySQL in one snapshot. Within each store equations are exact, whatever
+// moves meanwhile. Between them an order may be on its way: taken up to S and without a row, given up by MySQL and not yet released,
+// committed after S. Such orders are counted in flight, with the units by which the stores differ for each of them, so that C4 holds
+// on a moving sale too. What seems to contradict is read again by its id before it is called broken. Epoch and run of Redis are
+// compared before and after; when they changed, or its seq went back, everything is read again.
+//
+// # How to call it
+//
+//	report, err := invariant.Check(ctx, db, st, activityID, promises)    // all equations; promises may be nil
+//	report.Pass(), report.InFlight, report.Write(w)
+//
+//	reading, err := invariant.Read(ctx, db, st, activityID)              // the same in two steps, for who wants more of one reading
+//	report := reading.Report(promises)
+//	fates := reading.Fates(journal)                                      // lost, phantom and recovered orders, by a journal of wishes
+//
+//	bounds := invariant.NewBounds(left)                                  // what a counter may be while answers are missing
+//	bounds.MayTake(2); bounds.Settle(-2, happened); bounds.Contains(n)
+//
+//	var states invariant.States                                          // every status of an order that anybody saw
+//	states.Observe(id, order.Unpaid); states.Broken()
+//
+//	branches := invariant.NewBranches(invariant.RepairBranches()...)     // was every repair branch reached?
+//	branches.Reach("2/RELEASE"); branches.ReadRepairs(ctx, db, activityID); branches.Missing()
+//
+// L cannot be seen from the stores alone, for a 202 that both lost leaves no trace: whoever checks it brings a journal.
 package invariant

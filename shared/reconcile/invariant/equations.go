@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +11,9 @@ import (
 
 // Grace is how long after a deadline something may still be unfinished before S is broken: a repair pass starts each minute.
 const Grace = 2 * time.Minute
+
+// OfPromises is the id of the equation over promises, which only a journal can fill.
+const OfPromises = "L1"
 
 // ofStock is invariant O: no bucket and no user holds more than allowed.
 func ofStock(r *rows) []Equation {
@@ -25,7 +29,7 @@ func ofStock(r *rows) []Equation {
 	}
 	limits := newTally("O2", "users holding more than the limit, by their live orders")
 	held := make(map[string]int)
-	for _, o := range r.sortedOrders() {
+	for _, o := range r.sorted {
 		if o.live() {
 			held[o.userID] += o.quantity
 			if held[o.userID] > r.limit {
@@ -37,9 +41,10 @@ func ofStock(r *rows) []Equation {
 	return []Equation{buckets.Equation, limits.Equation}
 }
 
-// ofPromises is invariant L: every promise has its row, with the same user, type and quantity.
-func ofPromises(r *rows, promises []Promise) []Equation {
-	kept := newTally("L1", "promises (202) whose order exists as it was promised")
+// ofPromises is invariant L: every promise has its row, with the same user, type and quantity, and what Redis knows does not wait for
+// ever.
+func ofPromises(r *rows, c *cache, promises []Promise) []Equation {
+	kept := newTally(OfPromises, "promises (202) whose order exists as it was promised")
 	for _, p := range promises {
 		kept.Right++
 		o := r.orders[p.OrderID]
@@ -49,7 +54,14 @@ func ofPromises(r *rows, promises []Promise) []Equation {
 			kept.breaks(p.OrderID.String())
 		}
 	}
-	return []Equation{kept.Equation}
+	waiting := newTally("L2", "no known reservation is past its grace without a final state")
+	for _, id := range c.sorted {
+		if e := c.entries[id]; e.taken && !e.dead && r.orders[id] == nil && !c.now.Before(e.at.Add(Grace)) {
+			waiting.Left++
+			waiting.breaks(id.String())
+		}
+	}
+	return []Equation{kept.Equation, waiting.Equation}
 }
 
 // ofEffects is invariant D: the sums that each effect moved agree with the orders, so none happened twice or not at all.
@@ -57,10 +69,11 @@ func ofEffects(r *rows) []Equation {
 	taken := newTally("D1", "units taken by the stock log = units of orders that ever held stock")
 	back := newTally("D2", "units given back by the stock log = units of cancelled ones of them")
 	router := newTally("D3", "entries of the order router = orders")
+	deducted := newTally("D7", "paid orders by the stock log = paid orders")
 	frozen := make(map[bucketKey]int)
 	sold := make(map[bucketKey]int)
 	held := make(map[string]int)
-	for _, o := range r.sortedOrders() {
+	for _, o := range r.sorted {
 		units := o.allocations.Units() // none: a tombstone, which never held stock
 		taken.compare(-r.taken[o.id].change, units, o.id.String())
 		returned := 0
@@ -77,10 +90,14 @@ func ofEffects(r *rows) []Equation {
 			continue
 		}
 		held[o.userID] += o.quantity
-		into := frozen
+		into, logged, paid := frozen, 0, 0
 		if o.status == "PAID" {
-			into = sold
+			into, paid = sold, 1
 		}
+		if r.taken[o.id].action == "DEDUCT" {
+			logged = 1
+		}
+		deducted.compare(logged, paid, o.id.String())
 		for _, a := range o.allocations {
 			into[bucketKey{o.ticketType, a.Bucket}] += a.Count
 		}
@@ -90,17 +107,31 @@ func ofEffects(r *rows) []Equation {
 	}
 	orphans(taken, r.taken, r)
 	orphans(back, r.givenBack, r)
-	return append([]Equation{taken.Equation, back.Equation, router.Equation}, ofSums(r, frozen, sold, held)...)
+	for _, id := range unknown(r.routers, r) {
+		router.compare(1, 0, id.String())
+	}
+	equations := append([]Equation{taken.Equation, back.Equation, router.Equation}, ofSums(r, frozen, sold, held)...)
+	return append(equations, deducted.Equation, ofAdjustments(r))
 }
 
 // orphans finds movements of the stock log that no order explains.
 func orphans(t *tally, movements map[sale.OrderID]movement, r *rows) {
-	for id, m := range movements {
+	for _, id := range unknown(movements, r) {
+		t.Left += max(movements[id].change, -movements[id].change)
+		t.breaks(id.String())
+	}
+}
+
+// unknown lists the ids of a table that have no order, sorted.
+func unknown[T any](table map[sale.OrderID]T, r *rows) []sale.OrderID {
+	var ids []sale.OrderID
+	for id := range table {
 		if r.orders[id] == nil {
-			t.Left += max(m.change, -m.change)
-			t.breaks(id.String())
+			ids = append(ids, id)
 		}
 	}
+	slices.SortFunc(ids, func(a, b sale.OrderID) int { return bytes.Compare(a[:], b[:]) })
+	return ids
 }
 
 // ofSums compares the running sums of MySQL with what the orders add up to.
@@ -123,88 +154,31 @@ func ofSums(r *rows, frozen, sold map[bucketKey]int, held map[string]int) []Equa
 	}
 	slices.Sort(users)
 	for _, user := range users {
-		limits.compare(r.held[user], held[user], "a user's purchase limit")
+		limits.compare(r.held[user], held[user], "buyer "+user)
 	}
 	return []Equation{frozenSum.Equation, soldSum.Equation, limits.Equation}
 }
 
-// ofStores is invariant C: Redis is the fold of its own log, and its log pairs with the rows.
-func ofStores(r *rows, c *cache) (equations []Equation, inFlight int) {
-	fold := newTally("C1", "units left by the counters of Redis = units left by its log")
-	for _, key := range sortedBuckets(r.buckets) {
-		fold.compare(c.left[key], c.folded[key], key.String())
-	}
-	totals := newTally("C2", "units left in all by Redis = sum over its buckets")
-	for _, name := range c.types() {
-		sum := 0
-		for key, left := range c.left {
-			if key.ticketType == name {
-				sum += left
-			}
-		}
-		totals.compare(c.totals[name], sum, "ticket type "+name)
-	}
-	pairs, inFlight, flying := pair(r, c)
-	mirror := newTally("C4", "units left in Redis, and in flight = units free in MySQL")
-	used := make(map[bucketKey]int)
-	for _, o := range r.orders {
-		if o.live() {
-			for _, a := range o.allocations {
-				used[bucketKey{o.ticketType, a.Bucket}] += a.Count
-			}
+// ofAdjustments compares what operators added or took away with what the buckets have of it.
+func ofAdjustments(r *rows) Equation {
+	adjusted := newTally("D8", "adjusted units of the buckets = units of applied adjustments")
+	sums := make(map[bucketKey]int)
+	for _, a := range r.adjustments {
+		if a.status == "APPLIED" {
+			shift(sums, a.ticketType, a.split, 1)
 		}
 	}
 	for _, key := range sortedBuckets(r.buckets) {
-		b := r.buckets[key]
-		mirror.compare(c.left[key]+flying[key], b.capacity+b.adjusted-used[key], key.String())
+		adjusted.compare(r.buckets[key].adjusted, sums[key], key.String())
 	}
-	marks := newTally("C5", "units held by the buyers' marks in Redis = live entries of its log")
-	for _, user := range c.users() {
-		marks.compare(c.held[user], c.liveUnits[user], "a buyer's mark")
-	}
-	return []Equation{fold.Equation, totals.Equation, pairs.Equation, mirror.Equation, marks.Equation}, inFlight
-}
-
-// pair holds the log against the rows, id by id. What the log has taken and no row knows is in flight; what is taken there but
-// cancelled here waits for its release, and counts as in flight too until the grace of S has passed.
-func pair(r *rows, c *cache) (*tally, int, map[bucketKey]int) {
-	pairs := newTally("C3", "orders that the log of Redis and the rows of MySQL see alike")
-	inFlight, flying := 0, make(map[bucketKey]int)
-	fly := func(e *entry) {
-		inFlight++
-		for _, a := range e.allocations {
-			flying[bucketKey{e.ticketType, a.Bucket}] += a.Count
-		}
-	}
-	for _, id := range c.sortedIDs() {
-		e, o := c.entries[id], r.orders[id]
-		pairs.Right++
-		switch {
-		case e.dead && (o == nil || o.live()):
-			pairs.breaks(id.String()) // no release without a committed CANCELLED row
-		case !e.dead && o == nil, !e.dead && o != nil && !o.live():
-			fly(e)
-			pairs.Left++
-		case !e.dead && (o.userID != e.userID || o.ticketType != e.ticketType || o.allocations.Compact() != e.allocations.Compact()):
-			pairs.breaks(id.String())
-		default:
-			pairs.Left++
-		}
-	}
-	for _, o := range r.sortedOrders() {
-		if c.entries[o.id] == nil && o.live() {
-			pairs.Right++
-			pairs.breaks(o.id.String()) // a live order that Redis does not know
-		}
-	}
-	return pairs, inFlight, flying
+	return adjusted.Equation
 }
 
 // ofStates is invariant S: nothing is left unfinished past its deadline and the grace.
-func ofStates(r *rows, c *cache) []Equation {
+func ofStates(r *rows) []Equation {
 	overdue := newTally("S1", "unpaid orders past their deadline and the grace")
 	unreleased := newTally("S2", "cancelled orders whose release is not recorded after the grace")
-	for _, o := range r.sortedOrders() {
+	for _, o := range r.sorted {
 		if o.status == "UNPAID" && o.deadline != nil && !r.now.Before(o.deadline.Add(Grace)) {
 			overdue.Left++
 			overdue.breaks(o.id.String())
@@ -214,23 +188,16 @@ func ofStates(r *rows, c *cache) []Equation {
 			unreleased.breaks(o.id.String())
 		}
 	}
-	unfinished := newTally("S3", "reservations past the grace without an order")
-	for _, id := range c.sortedIDs() {
-		if e := c.entries[id]; !e.dead && r.orders[id] == nil && !c.now.Before(e.at.Add(Grace)) {
-			unfinished.Left++
-			unfinished.breaks(id.String())
-		}
-	}
-	return []Equation{overdue.Equation, unreleased.Equation, unfinished.Equation}
+	return []Equation{overdue.Equation, unreleased.Equation}
 }
 
-func (r *rows) sortedOrders() []*orderRow {
-	orders := make([]*orderRow, 0, len(r.orders))
+// sort puts the orders into the order of their ids, which decides who is the first offender.
+func (r *rows) sort() {
+	r.sorted = make([]*orderRow, 0, len(r.orders))
 	for _, o := range r.orders {
-		orders = append(orders, o)
+		r.sorted = append(r.sorted, o)
 	}
-	slices.SortFunc(orders, func(a, b *orderRow) int { return slices.Compare(a.id[:], b.id[:]) })
-	return orders
+	slices.SortFunc(r.sorted, func(a, b *orderRow) int { return bytes.Compare(a.id[:], b.id[:]) })
 }
 
 func sortedBuckets(buckets map[bucketKey]bucketRow) []bucketKey {

@@ -21,12 +21,17 @@ type Equation struct {
 
 // Report is the outcome for one activity.
 type Report struct {
-	ActivityID string     `json:"activityId"`
-	At         time.Time  `json:"at"`  // MySQL's clock
-	Seq        int64      `json:"seq"` // of the log in Redis
-	InFlight   int        `json:"inFlight"`
-	Equations  []Equation `json:"equations"`
+	ActivityID string      `json:"activityId"`
+	At         time.Time   `json:"at"`  // MySQL's clock
+	Seq        int64       `json:"seq"` // of the log in Redis
+	InFlight   int         `json:"inFlight"`
+	Status     sale.Status `json:"status"` // of the activity in MySQL
+	Equations  []Equation  `json:"equations"`
 }
+
+// Exact says whether the report claims that both stores are exactly equal: the sale takes no orders and nothing is in flight. Otherwise
+// the equations between the stores hold up to what is in flight, and those within a store exactly.
+func (r *Report) Exact() bool { return atRest(r.Status, r.InFlight) }
 
 // Pass says whether every equation holds.
 func (r *Report) Pass() bool {

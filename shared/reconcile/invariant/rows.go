@@ -2,9 +2,13 @@ package invariant
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"time"
 
+	"holdfast/shared/catalog"
 	"holdfast/shared/sale"
 	"holdfast/shared/sqltx"
 )
@@ -41,38 +45,76 @@ type movement struct {
 	change int
 }
 
-// rows is all that MySQL knows of one activity.
+// adjustment is one row of stock_adjustment that has a split.
+type adjustment struct {
+	ticketType string
+	split      sale.Split
+	status     string
+}
+
+// rows is all that MySQL knows of one activity, at one moment.
 type rows struct {
-	now       time.Time
-	buckets   map[bucketKey]bucketRow
-	orders    map[sale.OrderID]*orderRow
-	routers   map[sale.OrderID]string // order -> user
-	held      map[string]int          // purchase_limit: user -> quantity
-	limit     int
-	taken     map[sale.OrderID]movement
-	givenBack map[sale.OrderID]movement
+	now         time.Time
+	status      sale.Status
+	number      int64
+	buckets     map[bucketKey]bucketRow
+	orders      map[sale.OrderID]*orderRow
+	sorted      []*orderRow             // the orders by id, once sort has run
+	routers     map[sale.OrderID]string // order -> user
+	held        map[string]int          // purchase_limit: user -> quantity
+	limit       int
+	taken       map[sale.OrderID]movement
+	givenBack   map[sale.OrderID]movement
+	adjustments map[string]adjustment
 }
 
-// readRows reads MySQL's side.
-func readRows(ctx context.Context, db *sqltx.DB, activity *sale.Activity) (*rows, error) {
-	now, err := db.Now(ctx, db)
-	if err != nil {
-		return nil, err
-	}
-	r := &rows{now: now, limit: activity.PerUserLimit,
-		buckets: make(map[bucketKey]bucketRow), orders: make(map[sale.OrderID]*orderRow), routers: make(map[sale.OrderID]string),
-		held: make(map[string]int), taken: make(map[sale.OrderID]movement), givenBack: make(map[sale.OrderID]movement)}
-	for _, read := range []func(context.Context, *sqltx.DB, string) error{r.readBuckets, r.readOrders, r.readRouters, r.readLimits, r.readLog} {
-		if err := read(ctx, db, activity.ID); err != nil {
-			return nil, err
+// readRows reads MySQL's side in one snapshot. It returns catalog.ErrNotFound for an unknown activity and the errors of the driver.
+func readRows(ctx context.Context, db *sqltx.DB, activityID string) (r *rows, err error) {
+	err = inSnapshot(ctx, db, func(tx *sql.Tx) error {
+		activity, err := catalog.Get(ctx, tx, activityID)
+		if err != nil {
+			return err
 		}
-	}
-	return r, nil
+		now, err := db.Now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		r = &rows{now: now, status: activity.Status, number: activity.Number, limit: activity.PerUserLimit,
+			buckets: make(map[bucketKey]bucketRow), orders: make(map[sale.OrderID]*orderRow),
+			routers: make(map[sale.OrderID]string), held: make(map[string]int), taken: make(map[sale.OrderID]movement),
+			givenBack: make(map[sale.OrderID]movement), adjustments: make(map[string]adjustment)}
+		for _, read := range []func(context.Context, *sql.Tx, string) error{r.readBuckets, r.readAdjustments, r.readOrders,
+			r.readRouters, r.readLimits, r.readLog} {
+			if err := read(ctx, tx, activityID); err != nil {
+				return fmt.Errorf("invariant: read rows: %w", err)
+			}
+		}
+		return nil
+	})
+	return r, err
 }
 
-// each runs a query with the activity's id and hands every row to scan.
-func each(ctx context.Context, db *sqltx.DB, query, activityID string, scan func(func(...any) error) error) error {
-	result, err := db.QueryContext(ctx, query, activityID)
+// inSnapshot runs reads that all see the same moment. The servers run at READ COMMITTED, under which each statement has a moment of
+// its own, so this one transaction asks for REPEATABLE READ. A proxy pins a session that was told so; the connection is therefore
+// closed afterwards and goes back to no pool.
+func inSnapshot(ctx context.Context, db *sqltx.DB, read func(tx *sql.Tx) error) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("invariant: a connection for the snapshot: %w", err)
+	}
+	defer func() {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // tells the pool to throw the connection away
+	}()
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("invariant: begin the snapshot: %w", err)
+	}
+	return errors.Join(read(tx), tx.Rollback())
+}
+
+// each runs a query and hands every row to scan.
+func each(ctx context.Context, tx *sql.Tx, scan func(func(...any) error) error, query string, args ...any) error {
+	result, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
@@ -85,79 +127,108 @@ func each(ctx context.Context, db *sqltx.DB, query, activityID string, scan func
 	return result.Err()
 }
 
-func (r *rows) readBuckets(ctx context.Context, db *sqltx.DB, activityID string) error {
-	return each(ctx, db, `SELECT ticket_type, bucket, capacity, adjusted, frozen, sold FROM stock_bucket WHERE activity_id = ?`, activityID,
-		func(scan func(...any) error) error {
-			var key bucketKey
-			var b bucketRow
-			err := scan(&key.ticketType, &key.bucket, &b.capacity, &b.adjusted, &b.frozen, &b.sold)
-			r.buckets[key] = b
-			return err
-		})
+// ids is the range of the activity's order ids, which begin with its number: one range of every primary key that begins with them.
+func (r *rows) ids() (from, below []byte) {
+	return boundary(r.number), boundary(r.number + 1)
 }
 
-func (r *rows) readOrders(ctx context.Context, db *sqltx.DB, activityID string) error {
-	return each(ctx, db, `SELECT id, user_id, ticket_type, quantity, allocations, status, pay_deadline, cancelled_at, released_at
-		FROM trade_order WHERE activity_id = ?`, activityID,
-		func(scan func(...any) error) error {
-			var o orderRow
-			var id []byte
-			var allocations string
-			err := scan(&id, &o.userID, &o.ticketType, &o.quantity, &allocations, &o.status, &o.deadline, &o.cancelledAt, &o.releasedAt)
-			if err != nil {
-				return err
-			}
-			if o.id, err = sale.OrderIDFromBytes(id); err != nil {
-				return err
-			}
-			if o.allocations, err = sale.ParseAllocations(allocations); err != nil {
-				return fmt.Errorf("order %s: %w", o.id, err)
-			}
-			r.orders[o.id] = &o
-			return nil
-		})
+func boundary(number int64) []byte {
+	b := make([]byte, 16)
+	for i := range 6 {
+		b[i] = byte(number >> (8 * (5 - i)))
+	}
+	return b
 }
 
-func (r *rows) readRouters(ctx context.Context, db *sqltx.DB, activityID string) error {
-	return each(ctx, db, `SELECT order_id, user_id FROM order_router WHERE activity_id = ?`, activityID,
-		func(scan func(...any) error) error {
-			var id []byte
-			var user string
-			if err := scan(&id, &user); err != nil {
-				return err
-			}
-			orderID, err := sale.OrderIDFromBytes(id)
-			r.routers[orderID] = user
-			return err
-		})
+func (r *rows) readBuckets(ctx context.Context, tx *sql.Tx, activityID string) error {
+	return each(ctx, tx, func(scan func(...any) error) error {
+		var key bucketKey
+		var b bucketRow
+		err := scan(&key.ticketType, &key.bucket, &b.capacity, &b.adjusted, &b.frozen, &b.sold)
+		r.buckets[key] = b
+		return err
+	}, `SELECT ticket_type, bucket, capacity, adjusted, frozen, sold FROM stock_bucket WHERE activity_id = ?`, activityID)
 }
 
-func (r *rows) readLimits(ctx context.Context, db *sqltx.DB, activityID string) error {
-	return each(ctx, db, `SELECT user_id, quantity FROM purchase_limit WHERE activity_id = ?`, activityID,
-		func(scan func(...any) error) error {
-			var user string
-			var quantity int
-			err := scan(&user, &quantity)
-			r.held[user] = quantity
+func (r *rows) readAdjustments(ctx context.Context, tx *sql.Tx, activityID string) error {
+	return each(ctx, tx, func(scan func(...any) error) error {
+		var id string
+		var a adjustment
+		var split sql.NullString
+		if err := scan(&id, &a.ticketType, &split, &a.status); err != nil {
 			return err
-		})
+		}
+		var err error
+		if split.String != "" {
+			a.split, err = sale.ParseSplit(split.String)
+		}
+		r.adjustments[id] = a
+		return err
+	}, `SELECT adjustment_id, ticket_type, split, status FROM stock_adjustment WHERE activity_id = ?`, activityID)
 }
 
-func (r *rows) readLog(ctx context.Context, db *sqltx.DB, activityID string) error {
-	return each(ctx, db, `SELECT order_id, direction, action, change_quantity FROM stock_log WHERE activity_id = ?`, activityID,
-		func(scan func(...any) error) error {
-			var id []byte
-			var direction int
-			var m movement
-			if err := scan(&id, &direction, &m.action, &m.change); err != nil {
-				return err
-			}
-			orderID, err := sale.OrderIDFromBytes(id)
-			if direction < 0 {
-				r.taken[orderID] = m
-			} else {
-				r.givenBack[orderID] = m
-			}
+func (r *rows) readOrders(ctx context.Context, tx *sql.Tx, activityID string) error {
+	from, below := r.ids()
+	return each(ctx, tx, func(scan func(...any) error) error {
+		var o orderRow
+		var id []byte
+		var allocations string
+		err := scan(&id, &o.userID, &o.ticketType, &o.quantity, &allocations, &o.status, &o.deadline, &o.cancelledAt, &o.releasedAt)
+		if err != nil {
 			return err
-		})
+		}
+		if o.id, err = sale.OrderIDFromBytes(id); err != nil {
+			return err
+		}
+		if o.allocations, err = sale.ParseAllocations(allocations); err != nil {
+			return fmt.Errorf("order %s: %w", o.id, err)
+		}
+		r.orders[o.id] = &o
+		return nil
+	}, `SELECT id, user_id, ticket_type, quantity, allocations, status, pay_deadline, cancelled_at, released_at
+		FROM trade_order WHERE id >= ? AND id < ? AND activity_id = ?`, from, below, activityID)
+}
+
+func (r *rows) readRouters(ctx context.Context, tx *sql.Tx, activityID string) error {
+	from, below := r.ids()
+	return each(ctx, tx, func(scan func(...any) error) error {
+		var id []byte
+		var user string
+		if err := scan(&id, &user); err != nil {
+			return err
+		}
+		orderID, err := sale.OrderIDFromBytes(id)
+		r.routers[orderID] = user
+		return err
+	}, `SELECT order_id, user_id FROM order_router WHERE order_id >= ? AND order_id < ? AND activity_id = ?`, from, below, activityID)
+}
+
+func (r *rows) readLimits(ctx context.Context, tx *sql.Tx, activityID string) error {
+	return each(ctx, tx, func(scan func(...any) error) error {
+		var user string
+		var quantity int
+		err := scan(&user, &quantity)
+		r.held[user] = quantity
+		return err
+	}, `SELECT user_id, quantity FROM purchase_limit WHERE activity_id = ?`, activityID)
+}
+
+func (r *rows) readLog(ctx context.Context, tx *sql.Tx, activityID string) error {
+	from, below := r.ids()
+	return each(ctx, tx, func(scan func(...any) error) error {
+		var id []byte
+		var direction int
+		var m movement
+		if err := scan(&id, &direction, &m.action, &m.change); err != nil {
+			return err
+		}
+		orderID, err := sale.OrderIDFromBytes(id)
+		if direction < 0 {
+			r.taken[orderID] = m
+		} else {
+			r.givenBack[orderID] = m
+		}
+		return err
+	}, `SELECT order_id, direction, action, change_quantity FROM stock_log WHERE order_id >= ? AND order_id < ? AND activity_id = ?`,
+		from, below, activityID)
 }
