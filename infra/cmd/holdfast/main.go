@@ -14,12 +14,17 @@ import (
 
 // commands is the command line; kong makes the help from it.
 type commands struct {
-	Up      upCommand      `cmd:"" help:"Run the local stack in the foreground: Redis, MariaDB, queues, schedules, and the API."`
-	Demo    demoCommand    `cmd:"" help:"Run a real flash sale on a stack of its own, and prove the result."`
-	Crowd   crowdCommand   `cmd:"" help:"Send a crowd of buyers at a running stack, and check the result against both stores."`
-	Bench   benchCommand   `cmd:"" help:"Measure; every figure is a ratio inside one run."`
-	Servers serversCommand `cmd:"" help:"Start a Redis and a MariaDB in memory, run a command with their addresses, stop them."`
-	Install installCommand `cmd:"" help:"Install redis-server and mariadbd where they are missing."`
+	Up          upCommand          `cmd:"" help:"Run the local stack in the foreground: Redis, MariaDB, queues, schedules, and the API."`
+	Demo        demoCommand        `cmd:"" help:"Run a real flash sale on a stack of its own, and prove the result."`
+	Crowd       crowdCommand       `cmd:"" help:"Send a crowd of buyers at a running stack, and check the result against both stores."`
+	Bench       benchCommand       `cmd:"" help:"Measure; every figure is a ratio inside one run."`
+	Sim         simCommand         `cmd:"" help:"Play seeds: the functions against real stores, one step at a time, with everything failing that can fail."`
+	Drill       drillCommand       `cmd:"" help:"Break a whole stack of its own under load, process by process, and see whether it mends itself."`
+	Mutants     mutantsCommand     `cmd:"" help:"Plant defects one at a time, and demand that the tests notice each of them."`
+	Certificate certificateCommand `cmd:"" help:"Prove, equation by equation, that both stores agree about an activity."`
+	Explain     explainCommand     `cmd:"" help:"Tell what happened to an order, or to a user who got nothing."`
+	Servers     serversCommand     `cmd:"" help:"Start a Redis and a MariaDB in memory, run a command with their addresses, stop them."`
+	Install     installCommand     `cmd:"" help:"Install redis-server and mariadbd where they are missing."`
 }
 
 func main() {

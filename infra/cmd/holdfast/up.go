@@ -17,12 +17,14 @@ type upCommand struct {
 	Fresh   bool   `help:"Empty the data folder first."`
 	Redis   string `help:"Address of a running Redis to attach to, instead of starting one." placeholder:"HOST:PORT"`
 	MySQL   string `name:"mysql" help:"DSN of a running MariaDB or MySQL to attach to." placeholder:"USER:PASS@tcp(HOST:PORT)/DB"`
+
+	Processes bool `help:"Run the functions as the processes that they are in Lambda, built from their source, several instances each."`
 }
 
 // Run implements the command.
 func (c *upCommand) Run(ctx context.Context) error {
 	stack, err := local.Up(ctx, local.Options{Port: c.Port, DataDir: c.DataDir, Fresh: c.Fresh, Redis: c.Redis, MySQL: c.MySQL,
-		Out: os.Stdout})
+		Processes: c.Processes, Out: os.Stdout})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"holdfast/infra/sim"
+)
+
+// simCommand plays seeds of the simulation.
+type simCommand struct {
+	Seeds   int     `default:"1000" help:"How many seeds to play."`
+	Steps   int     `default:"400" help:"Steps of each seed before everything in flight dies."`
+	Seed    *uint64 `help:"Play this seed alone, and print what happened step by step." placeholder:"N"`
+	First   uint64  `default:"1" help:"Seed to begin with."`
+	Workers int     `default:"2" help:"Worlds side by side, each with its own servers."`
+}
+
+// Run implements the command.
+func (c *simCommand) Run(ctx context.Context) error {
+	if c.Seed != nil {
+		return c.replay(ctx)
+	}
+	report, err := sim.Run(ctx, sim.Options{First: c.First, Seeds: c.Seeds, Steps: c.Steps, Workers: c.Workers})
+	if err != nil {
+		return err
+	}
+	for _, f := range report.Failures {
+		fmt.Printf("seed %d FAILS; holdfast sim --steps %d --seed %d plays it again\n%s\n\n", f.Seed, c.Steps, f.Seed, indent(f.Wrong))
+	}
+	fmt.Printf("%d seeds, %d steps, %v; %d failed\n", report.Seeds, report.Steps, report.Took.Round(100*time.Millisecond), len(report.Failures))
+	fmt.Println("repairs by layer and kind:")
+	for _, name := range report.Branches() {
+		fmt.Printf("  %-14s %6d\n", name, report.Reached[name])
+	}
+	if len(report.Missing) > 0 {
+		fmt.Println("never reached:", strings.Join(report.Missing, ", "))
+	}
+	if len(report.Failures) > 0 || len(report.Missing) > 0 {
+		return exitStatus(1)
+	}
+	return nil
+}
+
+// replay plays one seed and prints its course.
+func (c *simCommand) replay(ctx context.Context) error {
+	course, wrong, err := sim.Replay(ctx, *c.Seed, c.Steps)
+	if err != nil {
+		return err
+	}
+	for _, line := range course {
+		fmt.Println(line)
+	}
+	if wrong == "" {
+		fmt.Printf("seed %d: all holds\n", *c.Seed)
+		return nil
+	}
+	fmt.Fprintf(os.Stdout, "seed %d FAILS\n%s\n", *c.Seed, indent(wrong))
+	return exitStatus(1)
+}
+
+func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }

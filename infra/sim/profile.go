@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// loss is how Redis loses memory in a seed.
+type loss uint8
+
+const (
+	keeps    loss = iota // nothing is lost
+	wiped                // FLUSHALL, or a key of the set goes
+	restarts             // it comes back empty, as another run of the server
+	failsOver
+)
+
+// job is a kind of actor.
+type job uint8
+
+const (
+	reserving job = iota
+	delivering
+	cancelling
+	reading
+	paying
+	compensating
+	expiring
+	reconciling
+	loading
+	adjusting
+	switching // suspend or resume the sale
+	closing
+	recordingLetters
+	jobs // how many there are
+)
+
+// prelude is what has happened before the first step.
+type prelude uint8
+
+const (
+	nothing prelude = iota
+	messed          // there is something for every part of the minute pass
+	sold            // Redis has sold more than there is
+	forgot          // Redis has gone back to an earlier moment, and MySQL has gone on for hours
+)
+
+// prepare lets the prelude happen, with nothing in its way.
+func (r *run) prepare(p prelude) {
+	r.decide = func(*actor, *call) fault { return none }
+	switch p {
+	case messed:
+		mess(r)
+	case sold:
+		soldTwice(r)
+	case forgot:
+		forgotten(r)
+	}
+	r.decide = r.chance
+}
+
+// profile is what a seed draws once: no seed uses everything, so that rare combinations come up.
+type profile struct {
+	capacity, buckets, limit, users, keys int
+	price                                 string
+	crowd                                 int     // actors at once
+	stay                                  float64 // chance that the actor of the last step goes on
+	rate                                  float64 // of faults at boundaries
+	kinds                                 [faults]bool
+	unsent                                float64 // chance that the queue takes nothing
+	pace                                  float64 // chance that time passes between two steps
+	before                                prelude
+	loss                                  loss
+	losses                                int // how often at most
+	drops                                 bool
+	doubles                               float64 // chance that a message is delivered twice
+	weights                               [jobs]int
+	payWindow                             time.Duration
+}
+
+// draw draws a profile.
+func draw(rng *rand.Rand) profile {
+	pick := func(of ...float64) float64 { return of[rng.IntN(len(of))] }
+	p := profile{
+		capacity: 1 + rng.IntN(6), limit: 1 + rng.IntN(3), users: 2 + rng.IntN(5), keys: 1 + rng.IntN(6),
+		price: "12.50", crowd: 2 + rng.IntN(6), stay: pick(0, 0.5, 0.8, 0.95), rate: pick(0.005, 0.02, 0.05, 0.1),
+		unsent: pick(0, 0, 0, 0.5), doubles: pick(0, 0.1, 0.3), pace: pick(0.02, 0.05, 0.1),
+		payWindow: time.Duration(60+rng.IntN(120)) * time.Second,
+	}
+	if p.buckets = 1 + rng.IntN(min(3, p.capacity)); rng.IntN(8) == 0 {
+		p.price = "0"
+	}
+	for f := range p.kinds {
+		p.kinds[f] = rng.IntN(3) > 0
+	}
+	if p.loss = loss(weighed(rng, []int{keeps: 3, wiped: 3, restarts: 1, failsOver: 5})); p.loss != keeps {
+		p.losses = 1 + rng.IntN(2)
+	}
+	p.drops = p.loss == keeps && rng.IntN(2) == 0
+	// A pass of a schedule takes ten times as many steps as a reservation.
+	p.weights = [jobs]int{reserving: 20, delivering: 1 + rng.IntN(16), cancelling: rng.IntN(10), reading: rng.IntN(2), paying: rng.IntN(4),
+		compensating: rng.IntN(3), expiring: rng.IntN(6), reconciling: rng.IntN(3), loading: rng.IntN(2), adjusting: rng.IntN(3),
+		switching: rng.IntN(3), recordingLetters: 1}
+	if p.drops {
+		p.weights[loading] = 0 // a load forgets what only the set knows
+	}
+	if rng.IntN(10) == 0 {
+		p.weights[closing] = 1
+	}
+	if p.before = prelude(weighed(rng, []int{nothing: 8, messed: 2, sold: 1, forgot: 1})); p.before == sold || p.before == forgot {
+		p.drops = false
+	}
+	return p
+}
+
+// weighed draws an index by its weight; -1 when all are 0.
+func weighed(rng *rand.Rand, weights []int) int {
+	sum := 0
+	for _, w := range weights {
+		sum += w
+	}
+	if sum == 0 {
+		return -1
+	}
+	n := rng.IntN(sum)
+	return slices.IndexFunc(weights, func(w int) bool {
+		n -= w
+		return n < 0
+	})
+}

@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+
+	"holdfast/infra/local/server"
+	"holdfast/shared/reconcile/invariant"
+)
+
+// TestADefectPlantedAfterwardsIsFound proves that the verdict can be a bad one, for a loss, for stores that differ, and for a life
+// after death.
+func TestADefectPlantedAfterwardsIsFound(t *testing.T) {
+	dir, release, err := server.Scratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	w, err := newWorld(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	for _, c := range []struct {
+		name, wrong string
+		plant       func(r *run)
+	}{
+		{"nothing", "", func(*run) {}},
+		{"a row is lost", "lost: ", func(r *run) {
+			_, err := r.plain.ExecContext(r.ctx, `DELETE FROM trade_order WHERE user_id = 'a'`)
+			r.check(err)
+			r.check(r.cache.server().HDel(r.ctx, keyOf(r.activity.ID, "log"), "t"+string(r.journal[0].id[:])).Err())
+		}},
+		{"a counter is overwritten", "C1 ", func(r *run) {
+			r.check(r.cache.server().HIncrBy(r.ctx, keyOf(r.activity.ID, "rules"), "left:"+ticket+":0", 1).Err())
+		}},
+		{"a cancelled order lives again", "CANCELLED and then UNPAID", func(r *run) {
+			r.look()
+			_, err := r.plain.ExecContext(r.ctx, `UPDATE trade_order SET status = 'UNPAID', reason = NULL, cancelled_at = NULL, released_at = NULL,
+ pay_deadline = '2031-05-17 12:00:00' WHERE status = 'CANCELLED'`)
+			r.check(err)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := w.newRun(t.Context(), 1, new(scenario).plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.complete(r.pay(r.process[0], r.ordered("a", 1)))
+			r.complete(r.cancel(r.ordered("b", 1)))
+			if err := r.settle(); err != nil {
+				t.Fatal(err)
+			}
+			c.plant(r)
+			wrong, err := r.verdict(invariant.NewBranches())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(wrong, c.wrong) || (wrong == "") != (c.wrong == "") {
+				t.Errorf("the verdict is %q", wrong)
+			}
+		})
+	}
+}
