@@ -68,10 +68,7 @@ func (c *Crowd) decide(ctx context.Context, buyers map[string]*buyer, promises m
 	defer func() { _ = bar.Finish() }()
 	return inParallel(cancels+pays, 8, func(i int) error {
 		p := promises[ids[i]]
-		path, token, body := "/v1/orders/"+p.OrderID.String()+"/cancellation", buyers[p.UserID].token, map[string]any{}
-		if i >= cancels {
-			path, token, body = "/ops/v1/orders/"+p.OrderID.String()+"/payment", c.operator, map[string]any{"reference": "till-" + p.OrderID.Reference()}
-		}
+		path, token, body := c.decision(i < cancels, p, buyers[p.UserID].token)
 		var order answer
 		status, err := c.client.call(ctx, http.MethodPost, path, token, http.Header{"Idempotency-Key": {"after-" + p.OrderID.String()}}, body, &order)
 		if err != nil {
@@ -83,6 +80,14 @@ func (c *Crowd) decide(ctx context.Context, buyers map[string]*buyer, promises m
 		}
 		return bar.Add(1)
 	})
+}
+
+// decision is the call by which a buyer cancels an order, or the operator marks it paid.
+func (c *Crowd) decision(cancel bool, p Promise, buyer string) (path, token string, body map[string]any) {
+	if cancel {
+		return "/v1/orders/" + p.OrderID.String() + "/cancellation", buyer, map[string]any{}
+	}
+	return "/ops/v1/orders/" + p.OrderID.String() + "/payment", c.operator, map[string]any{"reference": "till-" + p.OrderID.Reference()}
 }
 
 // sortedIDs lists the promised orders in the order of their ids, which is as good as random and the same in every run.

@@ -49,9 +49,9 @@ func Run(ctx context.Context, o Options) error {
 	if c.journal, err = CreateJournal(path); err != nil {
 		return err
 	}
-	result, err := c.rush(buyers, c.tapOrder(len(buyers)), "the rush")
+	result, err := c.rush(ctx, buyers, c.tapOrder(len(buyers)), "the rush")
 	if err == nil && len(result.again) > 0 {
-		err = c.tryAgain(buyers, result)
+		err = c.tryAgain(ctx, buyers, result)
 	}
 	if closeErr := c.journal.Close(); err == nil {
 		err = closeErr
@@ -99,20 +99,12 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // tryAgain sends once more, with the same keys, the wishes whose answer asked for it.
-func (c *Crowd) tryAgain(buyers []buyer, result *loadResult) error {
-	second, err := c.rush(buyers, result.again, "asked to come again")
+func (c *Crowd) tryAgain(ctx context.Context, buyers []buyer, result *loadResult) error {
+	second, err := c.rush(ctx, buyers, result.again, "asked to come again")
 	if err != nil {
 		return err
 	}
-	for id, p := range second.promises {
-		if _, seen := result.promises[id]; !seen {
-			result.promises[id] = p
-		}
-	}
-	for code, n := range second.refusals {
-		result.refusals[code] += n
-	}
-	result.broken = append(result.broken, second.broken...)
+	result.add(second)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package crowd
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -28,6 +29,20 @@ type loadResult struct {
 	refusals map[string]int // by code
 	broken   []string       // answers that break the contract, at most a few
 	again    []int          // buyers whose answer says to send the same key again
+	answered map[int]bool   // buyers who were promised something, or refused for good
+}
+
+// without lists the buyers of an order that were not answered, each once.
+func (r *loadResult) without(order []int) []int {
+	var left []int
+	seen := make(map[int]bool, len(order))
+	for _, i := range order {
+		if !r.answered[i] && !seen[i] {
+			seen[i] = true
+			left = append(left, i)
+		}
+	}
+	return left
 }
 
 // answer is the part of an order or a problem that the crowd reads. Status is a word in an order and a number in a problem.
@@ -37,8 +52,8 @@ type answer struct {
 	Code    string       `json:"code"`
 }
 
-// rush sends every buyer's wish, and some twice, at the fixed rate, and journals each 202 as it comes.
-func (c *Crowd) rush(buyers []buyer, order []int, name string) (*loadResult, error) {
+// rush sends every buyer's wish, and some twice, at the fixed rate, and journals each 202 as it comes. When ctx ends it sends no more.
+func (c *Crowd) rush(ctx context.Context, buyers []buyer, order []int, name string) (*loadResult, error) {
 	var next atomic.Int64
 	targeter := func(target *vegeta.Target) error {
 		i := int(next.Add(1)) - 1
@@ -57,7 +72,8 @@ func (c *Crowd) rush(buyers []buyer, order []int, name string) (*loadResult, err
 	rate := vegeta.Rate{Freq: c.o.Rate, Per: time.Second}
 	bar := c.progress(len(order), name)
 	defer func() { _ = bar.Finish() }()
-	result := &loadResult{promises: make(map[sale.OrderID]Promise), refusals: make(map[string]int)}
+	result := &loadResult{promises: make(map[sale.OrderID]Promise), refusals: make(map[string]int), answered: make(map[int]bool)}
+	defer context.AfterFunc(ctx, func() { attacker.Stop() })()
 	for r := range attacker.Attack(targeter, rate, 0, name) {
 		if r.Error == vegeta.ErrNoTargets.Error() {
 			attacker.Stop()
@@ -88,6 +104,7 @@ func (c *Crowd) read(buyers []buyer, r *vegeta.Result, result *loadResult) error
 	}
 	if r.Code != http.StatusAccepted {
 		result.refusals[a.Code]++
+		result.answered[i] = r.Code < http.StatusInternalServerError
 		if a.Code == unconfirmed || a.Code == "SALE_NOT_READY" || a.Code == "STOCK_STORE_UNAVAILABLE" {
 			result.again = append(result.again, i)
 		}
@@ -96,6 +113,7 @@ func (c *Crowd) read(buyers []buyer, r *vegeta.Result, result *loadResult) error
 		}
 		return nil
 	}
+	result.answered[i] = true
 	b := &buyers[i]
 	promise := Promise{At: r.Timestamp.Add(r.Latency), OrderID: a.OrderID, UserID: b.userID, Type: b.Type, Quantity: b.quantity,
 		Replayed: r.Headers.Get("Idempotency-Replayed") == "true"}
@@ -106,6 +124,22 @@ func (c *Crowd) read(buyers []buyer, r *vegeta.Result, result *loadResult) error
 		result.promises[a.OrderID] = promise
 	}
 	return c.journal.Add(promise)
+}
+
+// add takes in what a later rush of the same buyers brought.
+func (r *loadResult) add(later *loadResult) {
+	for id, p := range later.promises {
+		if _, seen := r.promises[id]; !seen {
+			r.promises[id] = p
+		}
+	}
+	for code, n := range later.refusals {
+		r.refusals[code] += n
+	}
+	for i := range later.answered {
+		r.answered[i] = r.answered[i] || later.answered[i]
+	}
+	r.broken = append(r.broken, later.broken...)
 }
 
 // breaks notes an answer that breaks the contract.

@@ -21,6 +21,7 @@ type Options struct {
 	Limit      int    // units per user
 	Seed       uint64 // fixes who wants what and who taps twice
 	Patience   time.Duration
+	PayWindow  time.Duration // how long an order may stay unpaid; 0: a quarter of an hour
 	Out        io.Writer
 }
 

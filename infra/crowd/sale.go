@@ -1,6 +1,7 @@
 package crowd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -23,6 +24,9 @@ type buyer struct {
 
 const currency = "CNY"
 
+// payWindow is how long an order may stay unpaid, unless the options say otherwise.
+const payWindow = 15 * time.Minute
+
 // ticketTypes are what the crowd's sale offers: one that costs, one that is free and so is paid at once.
 var ticketTypes = []struct {
 	id, title, price string
@@ -38,26 +42,34 @@ func (c *Crowd) openSale(ctx context.Context) error {
 	if c.operator, err = c.client.token(ctx, "crowd-operator", "operator"); err != nil {
 		return fmt.Errorf("no answer from %s: is the stack up? %w", c.o.Addresses.API, err)
 	}
+	draft, err := c.draft(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.client.must(ctx, http.MethodPost, "/ops/v1/activities", c.operator, draft, nil); err != nil {
+		return err
+	}
+	return c.client.must(ctx, http.MethodPost, "/ops/v1/activities/"+c.o.ActivityID+"/publication", c.operator, map[string]any{}, nil)
+}
+
+// draft is the crowd's sale, open by the stack's clock.
+func (c *Crowd) draft(ctx context.Context) (map[string]any, error) {
 	var clock struct {
 		Now time.Time `json:"now"`
 	}
 	if err := c.client.must(ctx, http.MethodGet, "/local/clock", "", nil, &clock); err != nil {
-		return err
+		return nil, err
 	}
 	var types []map[string]any
 	for _, t := range ticketTypes {
 		types = append(types, map[string]any{"ticketType": t.id, "title": t.title, "capacity": c.capacityOf(t.share), "buckets": c.o.Buckets,
 			"price": map[string]string{"amount": t.price, "currency": currency}})
 	}
-	draft := map[string]any{
+	return map[string]any{
 		"activityId": c.o.ActivityID, "kind": "TICKET", "mode": "LIVE", "title": "The crowd's sale", "currency": currency,
 		"opensAt": clock.Now.Add(-time.Minute).Format(time.RFC3339), "closesAt": clock.Now.Add(24 * time.Hour).Format(time.RFC3339),
-		"perUserLimit": c.o.Limit, "payWindowSeconds": 900, "ticketTypes": types,
-	}
-	if err := c.client.must(ctx, http.MethodPost, "/ops/v1/activities", c.operator, draft, nil); err != nil {
-		return err
-	}
-	return c.client.must(ctx, http.MethodPost, "/ops/v1/activities/"+c.o.ActivityID+"/publication", c.operator, map[string]any{}, nil)
+		"perUserLimit": c.o.Limit, "payWindowSeconds": int(cmp.Or(c.o.PayWindow, payWindow) / time.Second), "ticketTypes": types,
+	}, nil
 }
 
 func (c *Crowd) capacityOf(share float64) int {

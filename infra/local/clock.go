@@ -68,7 +68,7 @@ func (c *Clock) Advance(by time.Duration) error {
 	c.offset += by.Truncate(time.Millisecond)
 	text, err := json.Marshal(clockFile{OffsetMs: c.offset.Milliseconds()})
 	if err == nil {
-		err = os.WriteFile(c.file, text, 0o600)
+		err = replaceFile(c.file, text)
 	}
 	moved := append([]func(){}, c.moved...)
 	c.mu.Unlock()
@@ -76,4 +76,12 @@ func (c *Clock) Advance(by time.Duration) error {
 		f()
 	}
 	return err
+}
+
+// replaceFile writes a file whole or not at all: processes may read it at any moment.
+func replaceFile(path string, text []byte) error {
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"holdfast/shared/edge/boot"
 	"holdfast/shared/edge/queue"
 	"holdfast/shared/edge/schedule"
+	"holdfast/shared/metric"
 	"holdfast/shared/sqltx"
 )
 
@@ -36,8 +38,22 @@ type Functions struct {
 	cache    redis.UniversalClient
 }
 
-// newFunctions opens the stores, migrates the database, and makes every function by the constructor that its main.go calls too.
-func newFunctions(ctx context.Context, s *Stack, log *slog.Logger) (_ *Functions, err error) {
+// migrate brings the database's schema up to date.
+func migrate(ctx context.Context, dsn string) error {
+	db, err := sqltx.Open(dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := mysql.Migrate(ctx, db); err != nil {
+		return fmt.Errorf("migrate the database: %w", err)
+	}
+	return nil
+}
+
+// newFunctions opens the stores and makes every function by the constructor that its main.go calls too. Their metrics are lines among
+// those of their log, as they are in Lambda.
+func newFunctions(s *Stack, logFile io.Writer, log *slog.Logger) (_ *Functions, err error) {
 	f := &Functions{}
 	defer func() {
 		if err != nil {
@@ -49,15 +65,13 @@ func newFunctions(ctx context.Context, s *Stack, log *slog.Logger) (_ *Functions
 	}
 	f.db.SetMaxOpenConns(localConnections)
 	f.db.SetMaxIdleConns(localConnections)
-	if err := mysql.Migrate(ctx, f.db); err != nil {
-		return nil, fmt.Errorf("migrate the database: %w", err)
-	}
 	options := boot.RedisOptions(s.Addresses.Redis)
 	options.PoolSize = localRedisPool
 	f.cache = redis.NewUniversalClient(options)
 	f.cache.AddHook(newRedisFaults(s.faults))
 	carrier := queue.NewSQS(boot.LocalSQS(s.Addresses.AWS), s.Addresses.Queues["orders"], s.Addresses.Queues["ordersDeadLetter"])
 	d := boot.Assemble(f.db, f.cache, carrier, s.clock.Offset, log)
+	boot.Measure(d, metric.New(logFile, time.Now))
 	f.handlers = instancesOf(d)
 	return f, nil
 }
@@ -78,6 +92,7 @@ var constructors = map[string]func(edge.Deps) lambda.Handler{
 	"record-dead-letters": queue.NewRecordDeadLetters,
 	"expire-orders":       schedule.NewExpireOrders,
 	"compensate-orders":   schedule.NewCompensateOrders,
+	"reconcile-stock":     schedule.NewReconcileStock,
 }
 
 // instancesOf makes every function as a set of instances that grows with the calls running at once: like Lambda, one instance

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"holdfast/infra/local/mapping"
+	"holdfast/infra/local/processes"
 	"holdfast/infra/local/server"
 	"holdfast/infra/local/sqs"
 	"holdfast/shared/edge"
@@ -27,6 +28,12 @@ type Options struct {
 	Redis   string    // address of a running Redis to attach to; empty starts one
 	MySQL   string    // DSN of a running MariaDB or MySQL to attach to; empty starts one
 	Out     io.Writer // progress for a person
+
+	// Processes runs the functions as processes of their own, built from their source, instead of in this one.
+	Processes bool
+	// Between may put something between these processes and what they call: it gets the addresses that they would be told and
+	// returns those that they are told. nil puts nothing between.
+	Between func(Addresses) (Addresses, error)
 }
 
 // Addresses is where everything listens: the content of stack.json.
@@ -45,12 +52,23 @@ type Stack struct {
 	clock       *Clock
 	issuer      *Issuer
 	faults      *Faults
-	functions   *Functions
+	functions   functions
+	processes   *processes.Processes // nil: the functions run in this process
+	redisProxy  *redisProxy          // nil likewise
+	cache       *server.Process      // nil: not ours
+	db          *server.MariaDBProcess
 	ordersQueue *sqs.Queue
 	deadLetters *sqs.Queue
 	orders      *mapping.Mapping
 	schedules   map[string]*mapping.Schedule
 	closers     []func() // in the order of starting; closed backwards
+}
+
+// functions is what runs the functions, in this process or in others.
+type functions interface {
+	mapping.Invoker
+	Has(name string) bool
+	Close()
 }
 
 // AddressFile is the name of the file in the data folder that says where the stack listens.
@@ -93,7 +111,11 @@ func Up(ctx context.Context, o Options) (_ *Stack, err error) {
 	}
 	s.closers = append(s.closers, func() { _ = logFile.Close() })
 	log := edge.NewLog(logFile)
-	if s.functions, err = newFunctions(ctx, s, log); err != nil {
+	if err = migrate(ctx, s.Addresses.MySQL); err != nil {
+		return nil, err
+	}
+	warnOfEviction(ctx, s.Addresses.Redis, log)
+	if err = s.startFunctions(ctx, o, logFile, log); err != nil {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.functions.Close)
@@ -102,6 +124,15 @@ func Up(ctx context.Context, o Options) (_ *Stack, err error) {
 	}
 	s.startFront(listener)
 	return s, s.writeAddresses(filepath.Join(o.DataDir, AddressFile))
+}
+
+// startFunctions makes the functions, in this process or in others.
+func (s *Stack) startFunctions(ctx context.Context, o Options, logFile *os.File, log *slog.Logger) (err error) {
+	if o.Processes {
+		return s.startProcesses(ctx, o, logFile)
+	}
+	s.functions, err = newFunctions(s, logFile, log)
+	return err
 }
 
 // startServers starts, or attaches to, Redis and MariaDB.
@@ -118,7 +149,7 @@ func (s *Stack) startServers(ctx context.Context, o Options) error {
 		if err != nil {
 			return err
 		}
-		s.Addresses.Redis = cache.Addr
+		s.cache, s.Addresses.Redis = cache, cache.Addr
 		s.closers = append(s.closers, func() { _ = cache.Stop(context.Background()) }) // Stop kills what will not end
 	}
 	if o.MySQL == "" {
@@ -127,7 +158,7 @@ func (s *Stack) startServers(ctx context.Context, o Options) error {
 		if err != nil {
 			return err
 		}
-		s.Addresses.MySQL = db.DSN
+		s.db, s.Addresses.MySQL = db, db.DSN
 		s.closers = append(s.closers, func() { _ = db.Stop(context.Background()) })
 	}
 	return nil

@@ -56,13 +56,29 @@ func differences(template *yaml.Node) []string {
 	record := only(at(template, "Resources", "RecordDeadLettersFunction", "Properties", "Events"), "SQS")
 	same("batch of dead letters", deadLettersBatchSize, at(record, "BatchSize"))
 	for name, every := range scheduled {
-		id := strings.ReplaceAll(strings.ToUpper(name[:1])+name[1:], "-o", "O") + "Function"
-		rate := at(only(at(template, "Resources", id, "Properties", "Events"), "ScheduleV2"), "ScheduleExpression")
-		if every != time.Minute || rate == nil || rate.Value != "rate(1 minute)" {
+		rate := at(only(at(template, "Resources", logicalID(name), "Properties", "Events"), "ScheduleV2"), "ScheduleExpression")
+		if rate == nil || rate.Value != rateOf(every) {
 			found = append(found, "schedule of "+name)
 		}
 	}
 	return found
+}
+
+// logicalID is how the template calls a function: expire-orders is ExpireOrdersFunction.
+func logicalID(name string) string {
+	var id strings.Builder
+	for word := range strings.SplitSeq(name, "-") {
+		id.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return id.String() + "Function"
+}
+
+// rateOf is how the template writes a rate.
+func rateOf(every time.Duration) string {
+	if every == time.Minute {
+		return "rate(1 minute)"
+	}
+	return "rate(" + strconv.Itoa(int(every/time.Minute)) + " minutes)"
 }
 
 // only is the properties of the one event of a kind.

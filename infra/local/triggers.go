@@ -12,6 +12,7 @@ import (
 var scheduled = map[string]time.Duration{
 	"expire-orders":     time.Minute,
 	"compensate-orders": time.Minute,
+	"reconcile-stock":   5 * time.Minute,
 }
 
 // stopTimeout bounds how long a mapping or schedule may finish its runs when the stack ends.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,14 +45,7 @@ type Process struct {
 
 	spec spec
 	mu   sync.Mutex
-	run  *run
-}
-
-// run is one life of a server.
-type run struct {
-	process *os.Process
-	done    chan struct{} // closed once the process was waited for
-	err     error         // what Wait said; read it after done
+	run  *Child
 }
 
 // launch starts a server on the port, or on a free one when port is 0, and waits until it is ready.
@@ -106,8 +98,7 @@ func (p *Process) start(ctx context.Context) error {
 		p.run = r
 		return nil
 	}
-	r.kill()
-	<-r.done
+	r.Kill()
 	said := logTail(p.spec.logFile, logFrom)
 	if strings.Contains(said, "Address already in use") {
 		err = fmt.Errorf("127.0.0.1:%d: %w", p.Port, ErrPortTaken)
@@ -115,9 +106,8 @@ func (p *Process) start(ctx context.Context) error {
 	return fmt.Errorf("start %s: %w; its log %s ends with:\n%s", p.spec.name, err, p.spec.logFile, said)
 }
 
-// spawn starts the program. The kernel sends the parent-death signal when the *thread* that forked ends, not the process;
-// therefore one goroutine keeps its thread from the fork until the server is gone.
-func (p *Process) spawn() (*run, error) {
+// spawn starts the program.
+func (p *Process) spawn() (*Child, error) {
 	out, err := os.OpenFile(p.spec.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -126,39 +116,10 @@ func (p *Process) spawn() (*run, error) {
 	cmd := exec.Command(p.spec.program, p.spec.args(p.Port)...)
 	cmd.Dir = p.spec.dir
 	cmd.Stdout, cmd.Stderr = out, out
-	// Its own process group: Ctrl-C in a terminal must reach us first, so that we stop the servers last.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	dieWithParent(cmd.SysProcAttr)
-
-	r := &run{done: make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		if err := cmd.Start(); err != nil {
-			started <- err
-			return
-		}
-		r.process = cmd.Process
-		dismiss, err := killAfterUs(cmd.Process.Pid)
-		if err != nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			started <- err
-			return
-		}
-		started <- nil
-		r.err = cmd.Wait()
-		dismiss()
-		close(r.done)
-	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	return r, nil
+	return StartChild(cmd)
 }
 
-func (p *Process) awaitReady(ctx context.Context, r *run) error {
+func (p *Process) awaitReady(ctx context.Context, r *Child) error {
 	for {
 		err := p.spec.ready(ctx, p.Port, r.process.Pid)
 		if err == nil {
@@ -174,16 +135,14 @@ func (p *Process) awaitReady(ctx context.Context, r *run) error {
 	}
 }
 
-func (r *run) kill() { _ = r.process.Kill() }
-
-func (p *Process) current() *run {
+func (p *Process) current() *Child {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.run
 }
 
 // PID is the process id of the latest start.
-func (p *Process) PID() int { return p.current().process.Pid }
+func (p *Process) PID() int { return p.current().PID() }
 
 // Dir is the server's own folder.
 func (p *Process) Dir() string { return p.spec.dir }
@@ -231,8 +190,7 @@ func (p *Process) stop(ctx context.Context) error {
 	case <-p.run.done:
 		return nil
 	case <-ctx.Done():
-		p.run.kill()
-		<-p.run.done
+		p.run.Kill()
 		return fmt.Errorf("stop %s: killed: %w", p.spec.name, ctx.Err())
 	}
 }
@@ -241,8 +199,7 @@ func (p *Process) stop(ctx context.Context) error {
 func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.run.kill()
-	<-p.run.done
+	p.run.Kill()
 }
 
 // Pause stops the server's clock (SIGSTOP): connections stay open and nothing is answered. Resume ends it.
