@@ -78,6 +78,18 @@ local-invoke: servers ## One function through sam local invoke, against a local 
 bench: build ## Measure; every figure is a ratio inside one run
 	$(BIN) bench
 
+.PHONY: sim
+sim: servers ## Play 1 000 seeds of the simulation: one step at a time, with everything failing that can fail (SEEDS=..., SEED=N for one)
+	$(BIN) sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000))
+
+.PHONY: drill
+drill: servers ## Kill and cut real processes under load for MINUTES (10), then see what mended it and prove the result
+	$(BIN) drill --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+
+.PHONY: mutants
+mutants: servers ## Plant defects one at a time; the tests must notice each of them
+	$(BIN) mutants
+
 .PHONY: clean
 clean: ## Remove what was built and the local stack's data
-	rm -rf bin dist .aws-sam .holdfast
+	rm -rf bin dist .aws-sam .holdfast .holdfast-drill

@@ -32,10 +32,12 @@ type extent struct {
 	create  createTurns
 	load    loadTurns
 	starts  int
+	repair  repairTurns
 }
 
-// full is what a run does; all of it takes a few minutes on two processors.
-var full = extent{scripts: fullScripts, memory: fullMemory, create: fullCreate, load: fullLoad, starts: fullStarts}
+// full is what a run does; all of it takes some ten minutes on two processors.
+var full = extent{scripts: fullScripts, memory: fullMemory, create: fullCreate, load: fullLoad, starts: fullStarts,
+	repair: fullRepair}
 
 // measurements lists all parts, in the order in which they run.
 func measurements(e extent) []measurement {
@@ -48,6 +50,9 @@ func measurements(e extent) []measurement {
 			func(ctx context.Context, o Options) ([]Figure, error) { return measureCreate(ctx, o, e.create) }},
 		{"end-to-end", []string{"end_to_end_speedup", "p99_ratio", "orders_per_second", "orders_per_second_synchronous", "p99_ms", "p99_ms_synchronous"},
 			func(ctx context.Context, o Options) ([]Figure, error) { return measureEndToEnd(ctx, o, e.load) }},
+		{"repair", []string{"load_s", "back_after_wipe_s", "full_reconcile_s", "full_reconcile_first_s", "full_reconcile_ratio",
+			"reconcile_completions", "reconcile_p99_ratio", "reconcile_p99_ms"},
+			func(ctx context.Context, o Options) ([]Figure, error) { return measureRepair(ctx, o, e.repair) }},
 		{"start", []string{"init_ms"},
 			func(ctx context.Context, o Options) ([]Figure, error) { return measureStart(ctx, o, e.starts) }},
 		{"sizes", []string{"reserve_binary_bytes", "largest_binary_bytes"}, measureSizes},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/infra/local/server"
 )
@@ -15,6 +16,7 @@ var small = extent{
 	memory:  []int{200},
 	create:  createTurns{count: 1, batches: 2, singles: 10, writers: 2},
 	load:    loadTurns{count: 1, ours: 100, theirs: 40, callers: 4},
+	repair:  repairTurns{entries: 3000, orders: 1000, rush: 60, callers: 4, turns: 1, lasts: time.Second},
 }
 
 func TestMeasurementsGiveTheFiguresThatTheyName(t *testing.T) {

@@ -39,6 +39,16 @@
 // Callers, gateway, queue and both stores share the machine's processors: the figures say how much work an order costs in all, not
 // how fast a larger installation would be.
 //
+// # Repair
+//
+// All of it runs on a whole local stack, with a reconciler beside its functions as another instance would be one. load_s is one call of
+// Reconciler.Load, of a sale whose orders stand in MySQL only. back_after_wipe_s is the time from FLUSHALL, while callers buy without
+// pause, until a buyer has a 202 again; the minute pass is run as soon as one of them has asked for the load, where the schedule may take
+// up to a minute more. full_reconcile_s is one run over a ledger in which every order is consistent and has its status;
+// full_reconcile_ratio divides it by a bare HSCAN of the same log, page by page, in the same turns.
+// The open load beside it has half the orders per second that the same callers reach in a closed one just before. Its buyers come at
+// instants that were set beforehand, and what they wait counts from then. A 202 within ten seconds is a completion.
+//
 // # Start
 //
 // init_ms is how long the binary of reserve-ticket takes from its start until it asks for work, as the runtime emulator of

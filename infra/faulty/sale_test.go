@@ -31,6 +31,7 @@ type terms struct {
 	capacity int    // 1000
 	buckets  int    // 4
 	limit    int    // 4
+	pay      int    // seconds to pay in; a day
 }
 
 // seat is the one ticket type of every sale here.
@@ -45,7 +46,7 @@ func (s *stage) sell(w terms) *offer {
 	for _, d := range []struct {
 		field *int
 		value int
-	}{{&w.capacity, 1000}, {&w.buckets, min(4, max(1, w.capacity))}, {&w.limit, 4}} {
+	}{{&w.capacity, 1000}, {&w.buckets, min(4, max(1, w.capacity))}, {&w.limit, 4}, {&w.pay, 86400}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
@@ -53,7 +54,7 @@ func (s *stage) sell(w terms) *offer {
 	o := &offer{stage: s, id: testenv.ActivityID(s.t)}
 	s.must("POST", "/ops/v1/activities", s.operator, map[string]any{"activityId": o.id, "kind": w.kind, "title": "A sale",
 		"currency": "CNY", "opensAt": "2026-01-01T00:00:00Z", "closesAt": "2099-01-01T00:00:00Z", "perUserLimit": w.limit,
-		"payWindowSeconds": 86400, "ticketTypes": []map[string]any{{"ticketType": seat, "title": "Seat", "capacity": w.capacity,
+		"payWindowSeconds": w.pay, "ticketTypes": []map[string]any{{"ticketType": seat, "title": "Seat", "capacity": w.capacity,
 			"buckets": w.buckets, "price": map[string]string{"amount": "80.00", "currency": "CNY"}}}})
 	s.must("POST", "/ops/v1/activities/"+o.id+"/publication", s.operator, map[string]any{})
 	a, err := catalog.Get(s.t.Context(), s.rows, o.id)

@@ -126,6 +126,18 @@ func (a answer) String() string { return fmt.Sprintf("%d %s", a.status, a.text) 
 
 // ask sends a request; body nil sends none. It may be called by many goroutines: no answer at all is status 0.
 func (s *stage) ask(method, path, token, key string, body any) answer {
+	header := http.Header{}
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	if key != "" {
+		header.Set("Idempotency-Key", key)
+	}
+	return s.askWith(method, path, header, body)
+}
+
+// askWith is ask with any header.
+func (s *stage) askWith(method, path string, header http.Header, body any) answer {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return answer{text: err.Error()}
@@ -137,13 +149,8 @@ func (s *stage) ask(method, path, token, key string, body any) answer {
 	if err != nil {
 		return answer{text: err.Error()}
 	}
+	request.Header = header
 	request.Header.Set("Content-Type", "application/json")
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
-	}
 	began := time.Now()
 	response, err := s.http.Do(request)
 	if err != nil {
