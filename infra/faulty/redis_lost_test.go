@@ -200,7 +200,7 @@ func lacks(t *testing.T, s *stage, name string) {
 	}
 	live := 5
 	switch name {
-	case "rules", "buyers", "log": // what was only reserved is gone with it, and nobody was promised it
+	case "rules", "buyers", "log": // what was only reserved is gone with the set, and nobody was promised it
 		s.busy(o.insist("stranger", "wish", 1), "SALE_NOT_READY")
 		loads(o)
 	case "facts": // instances that have read them sell on; others ask for a load, of a set that is whole but for them
@@ -212,8 +212,6 @@ func lacks(t *testing.T, s *stage, name string) {
 			a, n := o.compensate(), o.notReady()
 			return a.status == 200 && n == 0, fmt.Sprint(a, n)
 		})
-		o.repaired()
-		live += 2
 	default:
 		o.repaired()
 		if a := s.reconcile(); a.status != 200 {

@@ -103,6 +103,13 @@ func layerMutants() []Mutant {
 			Killers: []Suite{in(reconcileTests, "TestSetOfAnOlderEpochIsLoadedAgain")},
 		},
 		{
+			Name: "facts-not-missed", Sentence: "a set whose facts alone are gone counts as loaded, whoever asks for it",
+			File:    "shared/reconcile/activities.go",
+			Old:     `	if errors.Is(err, stock.ErrNoFacts) {`,
+			New:     `	if errors.Is(err, stock.ErrNoFacts) && a.ID == "" {`,
+			Killers: []Suite{in(reconcileTests, "TestLossOfTheFactsAloneIsLoadedOnceSomebodyAsks")},
+		},
+		{
 			Name: "run-id-not-checked", Sentence: "nobody notices that another run of the server has the set now",
 			File:    "shared/reconcile/compensate.go",
 			Old:     `	if err != nil || proven {`,

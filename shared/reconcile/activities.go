@@ -54,7 +54,7 @@ func loadedAs(a *sale.Activity, s stock.Snapshot, err error) bool {
 	return err == nil && s.State == stock.Open && s.Epoch == a.Epoch
 }
 
-// isLoaded says whether the activity's set in Redis is complete and of the epoch that MySQL knows.
+// isLoaded says whether the activity's set in Redis is complete, its facts among it, and of the epoch that MySQL knows.
 func (r *Reconciler) isLoaded(ctx context.Context, activityID string) (bool, error) {
 	a, err := catalog.Get(ctx, r.db, activityID)
 	if err != nil {
@@ -65,5 +65,13 @@ func (r *Reconciler) isLoaded(ctx context.Context, activityID string) (bool, err
 	if err != nil && !errors.Is(err, stock.ErrNotLoaded) {
 		return false, err
 	}
-	return loadedAs(a, s, err), nil
+	if !loadedAs(a, s, err) {
+		return false, nil
+	}
+	// Only functions that have not read the facts yet miss them, and no script does.
+	_, _, err = r.stock.Facts(ctx, activityID)
+	if errors.Is(err, stock.ErrNoFacts) {
+		return false, nil
+	}
+	return err == nil, err
 }

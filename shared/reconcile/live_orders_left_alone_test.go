@@ -67,6 +67,25 @@ func TestSetOfAnOlderEpochIsLoadedAgain(t *testing.T) {
 	w.agree()
 }
 
+// The facts are gone and all else is whole. No script misses them, only a function that has not read them yet: it asks for a load, and
+// that must not find that there is nothing to do.
+func TestLossOfTheFactsAloneIsLoadedOnceSomebodyAsks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, plan{})
+	w.buy("early", "k", 1)
+	if n, err := w.rdb.Del(t.Context(), "hf:{"+w.activity.ID+"}:facts").Result(); n != 1 || err != nil {
+		t.Fatalf("%d keys deleted, %v", n, err)
+	}
+	if err := w.reconciler.RequestLoad(t.Context(), w.activity.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.compensate()
+	if _, _, err := w.stock.Facts(t.Context(), w.activity.ID); err != nil {
+		t.Errorf("the facts: %v", err)
+	}
+	w.agree()
+}
+
 // copySet keeps the keys of the set as they are now.
 func (w *world) copySet() map[string]string {
 	w.t.Helper()
