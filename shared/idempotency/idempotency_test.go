@@ -131,6 +131,29 @@ func TestExpiredKeyStartsAnew(t *testing.T) {
 	wantEffects(t, db, 2)
 }
 
+func TestKeysWhoseLifeIsOverAreForgottenAndNoOthers(t *testing.T) {
+	t.Parallel()
+	db := effects(t)
+	of := func(user string) idempotency.Key {
+		return idempotency.Key{User: user, Route: key.Route, Key: key.Key}
+	}
+	for i, user := range []string{"first", "second", "third", "young"} {
+		if _, _, err := request(t.Context(), db, of(user), "{}", noon.Add(time.Duration(i)*time.Minute), user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := noon.Add(idempotency.Life + 2*time.Minute) // the third one's last instant
+	for _, want := range []int{2, 1, 0} {
+		if n, err := idempotency.Forget(t.Context(), db, now, 2); n != want || err != nil {
+			t.Fatalf("forgot %d, want %d: %v", n, want, err)
+		}
+	}
+	if a, replayed, err := request(t.Context(), db, of("young"), "{}", now, "again"); err != nil || !replayed || string(a.Body) != "young" {
+		t.Errorf("%q, replayed %v: %v", a.Body, replayed, err)
+	}
+	wantEffects(t, db, 4)
+}
+
 func TestManyAtOnceHaveOneEffectAndOneAnswer(t *testing.T) {
 	t.Parallel()
 	db := effects(t)

@@ -234,7 +234,7 @@ func TestExpireOrdersTakesAllPagesOfWhatIsOverdue(t *testing.T) {
 	for i := range 25 {
 		w.buy(fmt.Sprintf("u%d", i), "k", 1)
 	}
-	job := reconcile.NewExpireOrders(w.checkout, reconcile.ExpireConfig{PageSize: 10})
+	job := reconcile.NewExpireOrders(w.db, w.checkout, reconcile.ExpireConfig{PageSize: 10})
 	if sum, err := job.Run(t.Context()); sum.Expired != 0 || err != nil {
 		t.Fatalf("before the deadline: %+v, %v", sum, err)
 	}

@@ -7,9 +7,9 @@ import (
 	"holdfast/shared/reconcile"
 )
 
-// NewExpireOrders builds expire-orders: unpaid orders past their deadline are cancelled and their units given back. It takes Checkout
-// and Log.
+// NewExpireOrders builds expire-orders: unpaid orders past their deadline are cancelled and their units given back, and
+// expired idempotency keys deleted. It takes DB, Checkout and Log.
 func NewExpireOrders(d edge.Deps) lambda.Handler {
-	pass := reconcile.NewExpireOrders(d.Checkout, reconcile.ExpireConfig{})
+	pass := reconcile.NewExpireOrders(d.DB, d.Checkout, reconcile.ExpireConfig{})
 	return &job[reconcile.ExpireSummary]{Deps: d, name: "expire-orders", run: pass.Run}
 }
