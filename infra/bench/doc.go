@@ -47,7 +47,8 @@
 // up to a minute more. full_reconcile_s is one run over a ledger in which every order is consistent and has its status;
 // full_reconcile_ratio divides it by a bare HSCAN of the same log, page by page, in the same turns.
 // The open load beside it has half the orders per second that the same callers reach in a closed one just before. Its buyers come at
-// instants that were set beforehand, and what they wait counts from then. A 202 within ten seconds is a completion.
+// instants that were set beforehand, and what they wait counts from then. A 202 within ten seconds is a completion. The reconciler is a
+// process of its own at the lowest priority, for in Lambda it has a processor of its own; both stores work for it as for the buyers.
 //
 // # Start
 //

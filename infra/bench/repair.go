@@ -2,19 +2,17 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"holdfast/infra/local"
-	"holdfast/shared/checkout"
 	"holdfast/shared/reconcile"
-	"holdfast/shared/stock"
 )
 
 // repairTurns is how much the measurement of repair does.
@@ -35,6 +33,7 @@ type repairBench struct {
 	t          repairTurns
 	rdb        *redis.Client
 	reconciler *reconcile.Reconciler
+	program    string // of a reconciler in a process of its own
 }
 
 // measureRepair measures loading after a loss, and the full reconcile, alone and under load.
@@ -44,7 +43,10 @@ func measureRepair(ctx context.Context, o Options, t repairTurns) ([]Figure, err
 		return nil, err
 	}
 	defer b.shut()
-	peak, err := b.runOurs(ctx, b.ours[:t.rush])
+	if _, err := b.runOurs(ctx, b.ours[:min(warmUp, t.rush)]); err != nil {
+		return nil, err
+	}
+	peak, err := b.runOurs(ctx, b.ours)
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +107,11 @@ func openRepair(ctx context.Context, o Options, t repairTurns) (_ *repairBench, 
 	if b.db, err = attach(b.stack.Addresses.MySQL, baselineConnections); err != nil {
 		return nil, err
 	}
-	b.rdb = redis.NewClient(&redis.Options{Addr: b.stack.Addresses.Redis, MaxRetries: -1, ContextTimeoutEnabled: true,
-		DialTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second})
-	st := stock.New(b.rdb, nil)
-	b.reconciler = reconcile.New(b.db.db, st, b.db.catalog, checkout.New(b.db.db, st, b.db.catalog, nil), nil, nil)
+	b.rdb = newRedis(b.stack.Addresses.Redis)
+	b.reconciler = newReconciler(b.rdb, b.db)
+	if b.program, err = buildReconciler(ctx, o.Dir); err != nil {
+		return nil, err
+	}
 	if b.operator, err = b.token(ctx, "bench-operator", "operator"); err != nil {
 		return nil, err
 	}
@@ -144,10 +147,11 @@ func (b *repairBench) wipe(ctx context.Context) (loading, back time.Duration, er
 		return 0, 0, err
 	}
 	loading = time.Since(begin)
+	fmt.Fprintf(b.o.Out, "a load took %v\n", loading.Round(time.Millisecond))
 	buying, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- b.crowdWithoutPause(buying, id) }()
+	go func() { ended <- b.crowd(buying, id) }()
 	select {
 	case err := <-ended:
 		return 0, 0, errors.Join(errors.New("the buyers gave up"), err)
@@ -161,12 +165,13 @@ func (b *repairBench) wipe(ctx context.Context) (loading, back time.Duration, er
 		return 0, 0, err
 	}
 	back = time.Since(begin)
+	fmt.Fprintf(b.o.Out, "the sale was back after %v\n", back.Round(time.Millisecond))
 	stop()
 	return loading, back, <-ended
 }
 
-// crowdWithoutPause has the callers buy, whatever they hear, until ctx ends.
-func (b *repairBench) crowdWithoutPause(ctx context.Context, activityID string) error {
+// crowd has the callers buy until ctx ends, each with its next buyer as soon as the last one has an answer and has waited as told.
+func (b *repairBench) crowd(ctx context.Context, activityID string) error {
 	return inParallel(b.t.callers, b.t.callers, func(line, _ int) error {
 		c, err := call(ctx, b.stack.Addresses.API)
 		if err != nil {
@@ -182,12 +187,25 @@ func (b *repairBench) crowdWithoutPause(ctx context.Context, activityID string) 
 			if status >= 500 && status != 503 {
 				return fmt.Errorf("a buyer was answered %d: %s", status, answer)
 			}
-			if status != 202 {
-				time.Sleep(20 * time.Millisecond)
+			if status == 202 {
+				continue
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(toldToWait(answer)):
 			}
 		}
 		return nil
 	})
+}
+
+// toldToWait is how long an answer that is no success asks its caller to wait.
+func toldToWait(answer []byte) time.Duration {
+	var problem struct {
+		RetryAfterMs int64 `json:"retryAfterMs"`
+	}
+	_ = json.Unmarshal(answer, &problem) // an answer that says nothing is one without a wait
+	return max(20*time.Millisecond, time.Duration(problem.RetryAfterMs)*time.Millisecond)
 }
 
 // passUntilBack runs the minute pass once a buyer has asked for the load, and returns when somebody has bought.
@@ -204,9 +222,16 @@ func (b *repairBench) passUntilBack(ctx context.Context, id string) error {
 			return errors.New("no buyer has asked for the load")
 		}
 	}
-	if err := post(ctx, b.stack.Addresses.API+"/local/schedules/compensate-orders", "", nil, nil); err != nil {
-		return err
+	pass := make(chan error, 1)
+	go func() { pass <- post(ctx, b.stack.Addresses.API+"/local/schedules/compensate-orders", "", nil, nil) }()
+	if err := b.firstBuyer(ctx, id); err != nil {
+		return errors.Join(err, <-pass)
 	}
+	return nil
+}
+
+// firstBuyer asks for one unit until it has it.
+func (b *repairBench) firstBuyer(ctx context.Context, id string) error {
 	token, err := b.token(ctx, "first-after-the-loss")
 	if err != nil {
 		return err
@@ -216,7 +241,7 @@ func (b *repairBench) passUntilBack(ctx context.Context, id string) error {
 		return err
 	}
 	defer c.conn.Close()
-	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(10 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(50 * time.Millisecond) {
 		status, _, err := c.reserve(id, token, "back")
 		if err != nil || status == 202 {
 			return err
@@ -226,51 +251,39 @@ func (b *repairBench) passUntilBack(ctx context.Context, id string) error {
 }
 
 // openLedger makes the sale with the long log, brings it into Redis, and reconciles it for the first time.
-func (b *repairBench) openLedger(ctx context.Context) (id string, first time.Duration, err error) {
-	if id, err = b.openSale(ctx, b.t.entries); err != nil {
-		return "", 0, err
+func (b *repairBench) openLedger(ctx context.Context) (l Ledger, first time.Duration, err error) {
+	id, err := b.openSale(ctx, b.t.entries)
+	if err != nil {
+		return l, 0, err
 	}
 	if err := b.db.fill(ctx, b.o, id, b.t.entries); err != nil {
-		return "", 0, err
+		return l, 0, err
 	}
 	fmt.Fprintln(b.o.Out, "loading the ledger …")
 	if err := b.reconciler.Load(ctx, id); err != nil {
-		return "", 0, err
+		return l, 0, err
 	}
-	first, err = b.reconcile(ctx, id)
+	l = Ledger{id, b.t.entries}
+	first, err = l.once(ctx, b.reconciler)
 	for pages := b.t.entries; err == nil && pages > 0; pages -= 200_000 { // a run writes so many statuses at most
-		_, err = b.reconcile(ctx, id)
+		_, err = l.once(ctx, b.reconciler)
 	}
-	return id, first, err
-}
-
-// reconcile runs one full reconcile, which must find every order consistent.
-func (b *repairBench) reconcile(ctx context.Context, id string) (time.Duration, error) {
-	begin := time.Now()
-	run, err := b.reconciler.Reconcile(ctx, reconcile.RunRequest{ActivityID: id, Mode: reconcile.Repairing, Cause: reconcile.ByOperator})
-	if err != nil {
-		return 0, err
-	}
-	if run.Status != reconcile.StatusSucceeded || run.Checked != int64(b.t.entries) || run.Consistent != run.Checked || run.Differences != 0 {
-		return 0, fmt.Errorf("the reconcile of a sound ledger ended %s: %d checked, %d consistent, %d differences; %s", run.Status, run.Checked,
-			run.Consistent, run.Differences, run.Problem)
-	}
-	return time.Since(begin), nil
+	return l, first, err
 }
 
 // reconcileAlone compares a full reconcile with a bare HSCAN of the same log, in seconds.
-func (b *repairBench) reconcileAlone(ctx context.Context, id string) (ours, bare []float64, err error) {
+func (b *repairBench) reconcileAlone(ctx context.Context, l Ledger) (ours, bare []float64, err error) {
 	const turns = 3
 	bar := progress(b.o, turns, "full reconcile, and a bare scan")
 	defer func() { _ = bar.Finish() }()
 	for range turns {
-		took, err := b.reconcile(ctx, id)
+		took, err := l.once(ctx, b.reconciler)
 		if err != nil {
 			return nil, nil, err
 		}
 		begin := time.Now()
 		for cursor := uint64(0); ; {
-			if _, cursor, err = b.rdb.HScan(ctx, "hf:{"+id+"}:log", cursor, "", 1000).Result(); err != nil {
+			if _, cursor, err = b.rdb.HScan(ctx, "hf:{"+l.ActivityID+"}:log", cursor, "", 1000).Result(); err != nil {
 				return nil, nil, err
 			}
 			if cursor == 0 {
@@ -284,7 +297,7 @@ func (b *repairBench) reconcileAlone(ctx context.Context, id string) (ours, bare
 }
 
 // underLoad runs an open load on a sale of its own, with full reconciles of the ledger beside it without pause, and without.
-func (b *repairBench) underLoad(ctx context.Context, ledger string, rate float64) (with, without []felt, err error) {
+func (b *repairBench) underLoad(ctx context.Context, l Ledger, rate float64) (with, without []felt, err error) {
 	load := openLoop{rate: rate, lasts: b.t.lasts, callers: 4 * b.t.callers}
 	bar := progress(b.o, 2*b.t.turns, "half the peak, with and without")
 	defer func() { _ = bar.Finish() }()
@@ -294,20 +307,12 @@ func (b *repairBench) underLoad(ctx context.Context, ledger string, rate float64
 			return nil, nil, err
 		}
 		_ = bar.Add(1)
-		reconciling, stop := context.WithCancel(ctx)
-		var all sync.WaitGroup
-		var failed error
-		all.Go(func() {
-			for reconciling.Err() == nil && failed == nil {
-				if _, err := b.reconcile(reconciling, ledger); err != nil && reconciling.Err() == nil {
-					failed = err
-				}
-			}
-		})
+		beside, err := startReconciler(b.program, b.stack.Addresses.Redis, b.stack.Addresses.MySQL, l)
+		if err != nil {
+			return nil, nil, err
+		}
 		busy, err := b.openTurn(ctx, load)
-		stop()
-		all.Wait()
-		if err := errors.Join(err, failed); err != nil {
+		if err := errors.Join(err, beside.stop()); err != nil {
 			return nil, nil, err
 		}
 		with, without = append(with, busy), append(without, calm)
