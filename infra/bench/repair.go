@@ -335,5 +335,19 @@ func (b *repairBench) openTurn(ctx context.Context, load openLoop) (felt, error)
 	if err != nil {
 		return felt{}, err
 	}
-	return out, b.awaitRows(ctx, id, int(out.completed*float64(n)+0.5))
+	return out, b.awaitCompleted(ctx, id, int(out.completed*float64(n)+0.5))
+}
+
+// awaitCompleted waits until the sale has at least this many units in orders. A buyer who gave up may have an order all the same.
+func (b *repairBench) awaitCompleted(ctx context.Context, activityID string, want int) error {
+	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		var units int
+		err := b.db.db.QueryRowContext(ctx, `SELECT SUM(frozen + sold) FROM stock_bucket WHERE activity_id = ?`, activityID).Scan(&units)
+		if err != nil || units >= want {
+			return err
+		}
+		if time.Since(begin) > patience {
+			return fmt.Errorf("%d of %d orders were made within %s", units, want, patience)
+		}
+	}
 }
