@@ -7,6 +7,7 @@
 -- KEYS[3] log       hash
 -- KEYS[4] pending   zset
 -- KEYS[5] facts     hash
+-- KEYS[6..] waiters set: one per ticket type
 -- ARGV[1] epoch     the new epoch
 -- ARGV[2] facts     JSON of what never changes about the activity
 -- ARGV[3] status    P published, S suspended, C closed, X cancelled
@@ -36,6 +37,7 @@ local seq = math.max(last + 1, clock[1] * 1000000 + clock[2] + ARGV[8] * 1000)
 
 if call('TYPE', facts).ok ~= 'hash' then call('UNLINK', facts) end
 call('UNLINK', rules, buyers, log, pending)
+for i = 6, #KEYS do call('UNLINK', KEYS[i]) end
 call('HSET', facts, 'sale', ARGV[2])
 call('HSET', buyers, '#', epoch)
 call('HSET', log, '#', epoch)

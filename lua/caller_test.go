@@ -16,6 +16,7 @@ type goCall struct {
 	method   string   // "Store.Reserve"
 	variable string   // of this package: "Reserve"
 	keys     []string // names of the key builder's methods
+	moreKeys string   // name of the method that gives the repeated ones, without "Of"
 	args     int      // in the list of single arguments; -1 if that is no literal
 	repeated bool
 }
@@ -64,10 +65,18 @@ func callsInSource(name string, source []byte) (calls []goCall, err error) {
 	return calls, nil
 }
 
-// readCall reads run(ctx, lua.X, []string{k.rules(), ...}, []any{...}, more...).
+// readCall reads run(ctx, lua.X, []string{k.rules(), ...}, []any{...}, more...), the keys also as
+// append([]string{k.rules(), ...}, k.waitersOf(types)...).
 func readCall(method string, call *ast.CallExpr) goCall {
 	c := goCall{method: method, variable: selector(call.Args[1]), args: -1, repeated: call.Ellipsis.IsValid()}
-	if keys, ok := call.Args[2].(*ast.CompositeLit); ok {
+	list := call.Args[2]
+	if both, ok := list.(*ast.CallExpr); ok && len(both.Args) == 2 && both.Ellipsis.IsValid() {
+		list = both.Args[0]
+		if more, ok := both.Args[1].(*ast.CallExpr); ok {
+			c.moreKeys = strings.TrimSuffix(selector(more.Fun), "Of")
+		}
+	}
+	if keys, ok := list.(*ast.CompositeLit); ok {
 		for _, key := range keys.Elts {
 			if build, ok := key.(*ast.CallExpr); ok {
 				c.keys = append(c.keys, selector(build.Fun))
@@ -106,6 +115,9 @@ func callViolations(h header, variable string, calls []goCall) (wrong []string) 
 	}
 	if !slices.Equal(c.keys, h.keys) {
 		wrong = append(wrong, fmt.Sprintf("is given the keys %v and documents %v", c.keys, h.keys))
+	}
+	if c.moreKeys != h.moreKeys {
+		wrong = append(wrong, fmt.Sprintf("is given the repeated keys %q and documents %q", c.moreKeys, h.moreKeys))
 	}
 	if c.args != len(h.args) {
 		wrong = append(wrong, fmt.Sprintf("is given %d single arguments and documents %d", c.args, len(h.args)))

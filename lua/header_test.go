@@ -12,7 +12,8 @@ import (
 type header struct {
 	flags    []string
 	purpose  string
-	keys     []string // names, in order
+	keys     []string // names of those numbered singly, in order
+	moreKeys string   // name of those repeated to the end; empty if none
 	args     []string // names of those numbered singly, in order
 	repeated []string // names of those repeated to the end; nil if none
 	caller   string
@@ -20,16 +21,18 @@ type header struct {
 
 var (
 	shebang      = regexp.MustCompile(`^#!lua(?: flags=([a-z,-]+))?$`)
-	keyLine      = regexp.MustCompile(`^KEYS\[(\d+)\] (\S+) +(hash|zset|string)$`)
+	keyLine      = regexp.MustCompile(`^KEYS\[(\d+)\] (\S+) +(hash|zset|set|string)$`)
+	moreKeysLine = regexp.MustCompile(`^KEYS\[(\d+)\.\.\] (\S+) (hash|zset|set|string): \S.*$`)
 	argLine      = regexp.MustCompile(`^ARGV\[(\d+)\] (\S+) +\S.*$`)
 	repeatLine   = regexp.MustCompile(`^ARGV\[(\d+)\.\.\] ([a-z, ]+): \S.*$`)
 	keyUse       = regexp.MustCompile(`KEYS\[([^\]]+)\]`)
 	argUse       = regexp.MustCompile(`ARGV\[([^\]]+)\]`)
+	keyLoop      = regexp.MustCompile(`for i = (\d+), #KEYS do`)
 	loop         = regexp.MustCompile(`for i = (\d+), #ARGV(?:, (\d+))? do`)
 	commandUse   = regexp.MustCompile(`call\('([A-Z]+)'(?:, ([^,()]+))?`)
 	knownFlags   = []string{"allow-oom", "no-writes"}
-	writingVerbs = []string{"HSET", "ZADD", "ZREM", "UNLINK", "SET"}
-	readingVerbs = []string{"HGET", "HMGET", "HGETALL", "ZCARD", "ZSCORE", "ZRANGEBYSCORE", "GET", "TYPE"}
+	writingVerbs = []string{"HSET", "ZADD", "ZREM", "SADD", "SREM", "UNLINK", "SET"}
+	readingVerbs = []string{"HGET", "HMGET", "HGETALL", "ZCARD", "ZSCORE", "ZRANGEBYSCORE", "SCARD", "GET", "TYPE"}
 )
 
 // split separates the opening comment from the code.
@@ -71,6 +74,11 @@ func readHeader(source string) (h header, wrong []string) {
 			h.keys = append(h.keys, m[2])
 			wrong = append(wrong, numbered("KEYS", m[1], len(h.keys))...)
 			sections = append(sections, "KEYS")
+		case moreKeysLine.MatchString(line):
+			m := moreKeysLine.FindStringSubmatch(line)
+			h.moreKeys = m[2]
+			wrong = append(wrong, numbered("KEYS", m[1], len(h.keys)+1)...)
+			sections = append(sections, "KEYS..")
 		case repeatLine.MatchString(line):
 			m := repeatLine.FindStringSubmatch(line)
 			h.repeated = strings.Split(m[2], ", ")
@@ -98,11 +106,11 @@ func readHeader(source string) (h header, wrong []string) {
 	if h.purpose == "" {
 		wrong = append(wrong, "has no purpose")
 	}
-	order := []string{"KEYS", "ARGV", "ARGV..", "Returns", "Idempotent by", "Caller"}
+	order := []string{"KEYS", "KEYS..", "ARGV", "ARGV..", "Returns", "Idempotent by", "Caller"}
 	if got := slices.Compact(slices.Clone(sections)); !slices.IsSortedFunc(got, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) }) {
 		wrong = append(wrong, fmt.Sprintf("has its sections in the order %v", got))
 	}
-	for _, label := range order[3:] {
+	for _, label := range order[4:] {
 		if !slices.Contains(sections, label) {
 			wrong = append(wrong, "has no "+label)
 		}
@@ -124,8 +132,9 @@ func violations(source string) []string {
 	if n := strings.Count(source, "\n"); n > 100 {
 		wrong = append(wrong, fmt.Sprintf("has %d lines", n))
 	}
-	wrong = append(wrong, compare("KEYS", keyUse, code, len(h.keys), false)...)
+	wrong = append(wrong, compare("KEYS", keyUse, code, len(h.keys), h.moreKeys != "")...)
 	wrong = append(wrong, compare("ARGV", argUse, code, len(h.args), h.repeated != nil)...)
+	wrong = append(wrong, keyLoops(h, code)...)
 	wrong = append(wrong, loops(h, code)...)
 	wrong = append(wrong, commands(h, code)...)
 	for _, banned := range []string{"error_reply", "pcall", "cjson", "loadstring", "'hf:", "\"", "{' ..", "math.random"} {
@@ -159,6 +168,30 @@ func compare(list string, use *regexp.Regexp, code string, n int, repeated bool)
 		}
 	}
 	return wrong
+}
+
+// keyLoops holds the repeated keys against what goes over them: the one loop over them, or the one over the arguments that come one
+// with each.
+func keyLoops(h header, code string) []string {
+	found := keyLoop.FindAllStringSubmatch(code, -1)
+	beside := fmt.Sprintf("KEYS[i + %d]", len(h.keys)-len(h.args))
+	switch {
+	case h.moreKeys == "" && strings.Contains(code, "#KEYS"):
+		return []string{"uses #KEYS and documents nothing repeated"}
+	case h.moreKeys == "":
+		return nil
+	case len(found) == 1 && found[0][1] == strconv.Itoa(len(h.keys)+1), len(found) == 0 && len(h.repeated) == 1 && strings.Contains(code, beside):
+		return nil
+	}
+	return []string{fmt.Sprintf("does not go over %s from KEYS[%d]", h.moreKeys, len(h.keys)+1)}
+}
+
+// allKeys names the keys as the table of scripts does.
+func (h header) allKeys() string {
+	if h.moreKeys == "" {
+		return strings.Join(h.keys, ", ")
+	}
+	return strings.Join(append(slices.Clone(h.keys), h.moreKeys), ", ")
 }
 
 // loops holds the repeated arguments against the one loop over them: from where, and how many at a time.

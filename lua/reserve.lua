@@ -4,6 +4,7 @@
 -- KEYS[2] buyers    hash
 -- KEYS[3] log       hash
 -- KEYS[4] pending   zset
+-- KEYS[5] waiters   set
 -- ARGV[1] order     field of the id's entry: "t" and the 16 bytes of the order id
 -- ARGV[2] user      field of the mark: "u" and the user id
 -- ARGV[3] counter   field of the type's counter: "left:" and the ticket type
@@ -11,6 +12,7 @@
 -- ARGV[5] bucket    number of the bucket to try first, from 0
 -- ARGV[6] buckets   number of buckets of the type
 -- ARGV[7] offset    ms, added to the clock
+-- ARGV[8] past      1 past the gate of the waitlist, 0 not: then nothing is left while anybody waits
 -- Returns: the entry "<seq> <quantity> <before> <type> <alloc> <user>" when taken now; for an id that the log knows
 --   {"REPLAY", entry, dead or nil, move or nil, pending score or nil}; an integer, the units left, when they are too few; else
 --   words: "NOT_LOADED", "NOT_STARTED <opens ms> <now us>", "ENDED <closes ms> <now us>", "SUSPENDED", "CLOSED",
@@ -18,7 +20,7 @@
 -- Idempotent by: order
 -- Caller: Store.Reserve
 local call = redis.call
-local rules, buyers, log, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local rules, buyers, log, pending, waiters = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local order, user, counter, quantity, bucket = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 -- Most callers come too late, so what only a taker needs is read later.
@@ -37,8 +39,7 @@ if mark then
 end
 
 local clock = call('TIME')
-local now = clock[1] * 1000000 + clock[2]
-if ARGV[7] ~= '0' then now = now + ARGV[7] * 1000 end
+local now = clock[1] * 1000000 + clock[2] + (ARGV[7] ~= '0' and ARGV[7] * 1000 or 0)
 if now < opens * 1000 then return string.format('NOT_STARTED %s %d', opens, now) end
 if now >= closes * 1000 then return string.format('ENDED %s %d', closes, now) end
 if r[2] ~= 'P' then return r[2] == 'S' and 'SUSPENDED' or 'CLOSED' end
@@ -46,16 +47,15 @@ if held > 0 and call('HGET', rules, 'limit') == '1' then return 'ALREADY_RESERVE
 if before == '0' then return 0 end
 local left, wanted = before + 0, quantity + 0
 if left < wanted then return left end
+if ARGV[8] == '0' and call('SCARD', waiters) > 0 then return 0 end
 local bucket_counter = counter .. ':' .. bucket
-local more = call('HMGET', rules, 'limit', 'seq', bucket_counter)
-local limit, seq, have = more[1], more[2], more[3]
+local limit, seq, have = unpack(call('HMGET', rules, 'limit', 'seq', bucket_counter))
 if not (limit and seq and have) then return 'NOT_LOADED' end
 if held + wanted > limit + 0 then return 'LIMIT ' .. limit .. ' ' .. held end
 if wanted < 1 or wanted % 1 ~= 0 then return 'BAD_QUANTITY' end
 if not mark then
   local known = call('HMGET', log, '#', order)
-  if known[1] ~= epoch then return 'NOT_LOADED' end
-  if known[2] then return 'OTHER_USER' end
+  if known[1] ~= epoch or known[2] then return known[1] == epoch and 'OTHER_USER' or 'NOT_LOADED' end
 end
 
 -- The first bucket gives all, or what it has is combined with what the others have, going round from there, four at a time.

@@ -33,11 +33,13 @@ type extent struct {
 	load    loadTurns
 	starts  int
 	repair  repairTurns
+
+	deposits depositTurns
 }
 
 // full is what a run does; all of it takes some ten minutes on two processors.
 var full = extent{scripts: fullScripts, memory: fullMemory, create: fullCreate, load: fullLoad, starts: fullStarts,
-	repair: fullRepair}
+	repair: fullRepair, deposits: fullDeposits}
 
 // measurements lists all parts, in the order in which they run.
 func measurements(e extent) []measurement {
@@ -53,6 +55,9 @@ func measurements(e extent) []measurement {
 		{"repair", []string{"load_s", "back_after_wipe_s", "full_reconcile_s", "full_reconcile_first_s", "full_reconcile_ratio",
 			"reconcile_completions", "reconcile_p99_ratio", "reconcile_p99_ms"},
 			func(ctx context.Context, o Options) ([]Figure, error) { return measureRepair(ctx, o, e.repair) }},
+		{"deposits", []string{"deposit_create_ratio", "deposit_creates_per_second", "plain_creates_per_second", "deposit_settlements_per_second",
+			"deposit_settlements_per_second_by_workflow"},
+			func(ctx context.Context, o Options) ([]Figure, error) { return measureDeposits(ctx, o, e.deposits) }},
 		{"start", []string{"init_ms"},
 			func(ctx context.Context, o Options) ([]Figure, error) { return measureStart(ctx, o, e.starts) }},
 		{"sizes", []string{"reserve_binary_bytes", "largest_binary_bytes"}, measureSizes},

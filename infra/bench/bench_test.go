@@ -17,6 +17,8 @@ var small = extent{
 	create:  createTurns{count: 1, batches: 2, singles: 10, writers: 2},
 	load:    loadTurns{count: 1, ours: 100, theirs: 40, callers: 4},
 	repair:  repairTurns{entries: 3000, orders: 1000, rush: 60, callers: 4, turns: 1, lasts: time.Second},
+
+	deposits: depositTurns{create: createTurns{count: 1, batches: 2, writers: 2}, settle: 60, singly: 20},
 }
 
 func TestMeasurementsGiveTheFiguresThatTheyName(t *testing.T) {

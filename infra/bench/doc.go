@@ -50,6 +50,13 @@
 // instants that were set beforehand, and what they wait counts from then. A 202 within ten seconds is a completion. The reconciler is a
 // process of its own at the lowest priority, for in Lambda it has a processor of its own; both stores work for it as for the buyers.
 //
+// # Deposits
+//
+// deposit_create_ratio compares orders per second of batches that freeze money, each order that of another wallet, with batches of plain
+// orders, turn by turn in the same database. deposit_settlements_per_second is what the sweeper of the minute pass does with 10 000
+// deposits of one club whose deadline is the same: from its first page until the last unit is back in Redis and recorded to be. Beside it
+// stands the way of the workflows, a transaction per deposit.
+//
 // # Start
 //
 // init_ms is how long the binary of reserve-ticket takes from its start until it asks for work, as the runtime emulator of

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -91,6 +92,21 @@ func (p *perOrder) insert(ctx context.Context, tx *sql.Tx, o *order.Order, now t
  VALUES (?, -1, 'FREEZE', ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`,
 		o.ID[:], o.ActivityID, o.TicketType, o.UserID, o.Allocations.Compact(), o.Before, -o.Quantity, o.Before-o.Quantity, o.Seq,
 		o.MessageID, now, now)
+	if err != nil {
+		return err
+	}
+	return p.tell(ctx, tx, o, now)
+}
+
+// tell writes the notice that the order was created.
+func (p *perOrder) tell(ctx context.Context, tx *sql.Tx, o *order.Order, now time.Time) error {
+	data, err := json.Marshal(map[string]any{"revision": o.Revision, "status": o.Status, "ticketType": o.TicketType, "quantity": o.Quantity,
+		"amount": o.Amount, "payDeadline": o.PayDeadline})
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO notice (subject, kind, user_id, activity_id, order_id, mode, data, status, due_at, created_at, updated_at)
+ VALUES (?, 'ORDER_CREATED', ?, ?, ?, ?, ?, 'WAITING', ?, ?, ?)`, o.ID.String(), o.UserID, o.ActivityID, o.ID[:], string(o.Mode), data, now, now, now)
 	return err
 }
 

@@ -16,13 +16,13 @@ import (
 // differs are the columns in which two orders of two users differ by nature, and batch_id, by which batches know their own rows.
 var differs = map[string]bool{"id": true, "order_id": true, "reference": true, "user_id": true, "seq": true, "reserved_at": true,
 	"created_at": true, "updated_at": true, "pay_deadline": true, "message_id": true, "batch_id": true, "allocations": true,
-	"before_quantity": true, "after_quantity": true}
+	"before_quantity": true, "after_quantity": true, "subject": true, "notice_id": true, "data": true, "due_at": true}
 
 // rowsOf gives a user's rows in all tables, one line per table, without the columns that differ by nature; NULL stays visible there too.
 func rowsOf(t *testing.T, db *sql.DB, user string) string {
 	t.Helper()
 	var all strings.Builder
-	for _, table := range []string{"trade_order", "purchase_limit", "order_router", "stock_log"} {
+	for _, table := range []string{"trade_order", "purchase_limit", "order_router", "stock_log", "notice"} {
 		rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+table+" WHERE user_id = ?", user)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestBaselinesWriteTheRowsThatBatchesWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := rowsOf(t, db, batched.UserID)
-	if strings.Count(want, "\n") != 4 {
+	if strings.Count(want, "\n") != 5 {
 		t.Fatalf("a batch wrote other tables than are compared:\n%s", want)
 	}
 	for _, user := range []string{single.UserID, sold.UserID} {

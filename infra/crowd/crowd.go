@@ -80,6 +80,13 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	money, err := ProveMoney(ctx, o.Addresses)
+	if err != nil {
+		return err
+	}
+	if money != nil {
+		report.Equations = append(report.Equations, money.Equations...)
+	}
 	c.say("\nThe proof, from MariaDB, Redis and the crowd's own journal of %d promises:", len(promises))
 	if err := report.Write(o.Out); err != nil {
 		return err

@@ -58,3 +58,23 @@ func readClock(ctx context.Context, at local.Addresses) (time.Duration, error) {
 	}
 	return offset, nil
 }
+
+// ProveMoney checks the money of all sales together, once: wallets and accounts against the ledger, and the ledger against orders,
+// deposits, payments and refunds. It returns nil when no money has ever moved.
+func ProveMoney(ctx context.Context, at local.Addresses) (*invariant.Report, error) {
+	db, err := sqltx.Open(at.MySQL)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	report, err := invariant.CheckLedger(ctx, sqltx.New(db, nil))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range report.Equations {
+		if e.Left != 0 || e.Right != 0 {
+			return report, nil
+		}
+	}
+	return nil, nil
+}

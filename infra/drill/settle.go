@@ -75,6 +75,12 @@ func (w *world) settle(ctx context.Context, sales []string, report func(waited t
 			}
 			verdicts = append(verdicts, v)
 		}
+		if v := w.judgeMoney(ctx); v != nil {
+			if !v.Settled() {
+				moving = append(moving, *v)
+			}
+			verdicts = append(verdicts, *v)
+		}
 		waiting, err := w.unpaid(ctx)
 		if ctx.Err() != nil {
 			return 0, nil, ctx.Err()
@@ -100,6 +106,21 @@ func (w *world) judge(ctx context.Context, id string, promises []crowd.Promise) 
 	return v
 }
 
+// judgeMoney checks the ledger of all sales now; nil when no money has ever moved.
+func (w *world) judgeMoney(ctx context.Context) *Verdict {
+	v := &Verdict{Sale: "all sales"}
+	report, err := crowd.ProveMoney(ctx, w.addresses())
+	switch {
+	case err != nil:
+		v.Problem = err.Error()
+	case report == nil:
+		return nil
+	default:
+		v.Equations = report.Equations
+	}
+	return v
+}
+
 // addresses lead past the wires to the servers themselves.
 func (w *world) addresses() local.Addresses {
 	a := w.stack.Addresses
@@ -107,10 +128,10 @@ func (w *world) addresses() local.Addresses {
 	return a
 }
 
-// unpaid counts the orders that may still run out.
+// unpaid counts the orders that may still run out; a deposit holds its seat without a deadline to pay.
 func (w *world) unpaid(ctx context.Context) (n int, err error) {
 	err = w.inDatabase(ctx, func(db *sqltx.DB) error {
-		return db.QueryRowContext(ctx, `SELECT COUNT(*) FROM trade_order WHERE status = 'UNPAID'`).Scan(&n)
+		return db.QueryRowContext(ctx, `SELECT COUNT(*) FROM trade_order WHERE status = 'UNPAID' AND pay_deadline IS NOT NULL`).Scan(&n)
 	})
 	return n, err
 }

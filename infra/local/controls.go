@@ -15,7 +15,8 @@ import (
 // maxControlBody bounds what the control endpoints read.
 const maxControlBody = 1 << 20
 
-// controls mounts what only the local stack serves, under /local: tokens, schedules, clock, queues, faults, events.
+// controls mounts what only the local stack serves, under /local: tokens, schedules, clock, queues, faults, events,
+// notices, executions.
 func (s *Stack) controls(mux *http.ServeMux) {
 	mux.HandleFunc("POST /local/tokens", control(s.mintToken))
 	mux.HandleFunc("GET /local/.well-known/jwks.json", control(func(*http.Request) (any, error) { return s.issuer.KeySet(), nil }))
@@ -28,6 +29,9 @@ func (s *Stack) controls(mux *http.ServeMux) {
 	mux.HandleFunc("GET /local/faults", control(func(*http.Request) (any, error) { return s.listFaults(), nil }))
 	mux.HandleFunc("DELETE /local/faults", control(func(*http.Request) (any, error) { s.faults.Clear(); return s.listFaults(), nil }))
 	mux.HandleFunc("POST /local/events/{function}", control(s.invokeEvent))
+	mux.HandleFunc("GET /local/notices", control(s.showNotices))
+	mux.HandleFunc("GET /local/executions", control(s.showExecutions))
+	mux.HandleFunc("DELETE /local/executions/{name}", control(s.stopExecution))
 }
 
 // usageError is a mistake of whoever called a control endpoint; everything else is ours.

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"sync"
 
+	"holdfast/infra/local/sns"
 	"holdfast/infra/local/sqs"
+	"holdfast/infra/local/states"
 )
 
 // Faults holds the faults that are switched on: at which point, in which mode, at every how-manieth call. It is asked by the
@@ -36,6 +38,18 @@ func faultPoints() []faultPoint {
 	for _, name := range sqs.Points() {
 		var modes []string
 		for _, mode := range sqs.Modes(name) {
+			modes = append(modes, string(mode))
+		}
+		points = append(points, faultPoint{name, modes})
+	}
+	var modes []string
+	for _, mode := range sns.Modes() {
+		modes = append(modes, string(mode))
+	}
+	points = append(points, faultPoint{sns.PointPublish, modes})
+	for _, name := range states.Points() {
+		var modes []string
+		for _, mode := range states.Modes(name) {
 			modes = append(modes, string(mode))
 		}
 		points = append(points, faultPoint{name, modes})

@@ -19,8 +19,11 @@ import (
 	"holdfast/shared/edge"
 	"holdfast/shared/edge/api"
 	"holdfast/shared/edge/boot"
+	"holdfast/shared/edge/objects"
 	"holdfast/shared/edge/queue"
 	"holdfast/shared/edge/schedule"
+	"holdfast/shared/edge/topic"
+	"holdfast/shared/edge/workflow"
 	"holdfast/shared/metric"
 	"holdfast/shared/sqltx"
 )
@@ -71,9 +74,24 @@ func newFunctions(s *Stack, logFile io.Writer, log *slog.Logger) (_ *Functions, 
 	f.cache.AddHook(newRedisFaults(s.faults))
 	carrier := queue.NewSQS(boot.LocalSQS(s.Addresses.AWS), s.Addresses.Queues["orders"], s.Addresses.Queues["ordersDeadLetter"])
 	d := boot.Assemble(f.db, f.cache, carrier, s.clock.Offset, log)
-	boot.Measure(d, metric.New(logFile, time.Now))
+	boot.Connect(&d, s.outside())
+	boot.Measure(&d, metric.New(logFile, time.Now))
 	f.handlers = instancesOf(d)
 	return f, nil
+}
+
+// outside is what functions in this process call beside the stores and the queue of orders.
+func (s *Stack) outside() boot.Outside {
+	aws := s.Addresses.AWS
+	return boot.Outside{
+		Workflows: workflow.NewStarter(boot.LocalStates(aws), s.Addresses.StateMachine, s.clock.Now),
+		Bell:      queue.NewBell(boot.LocalSQS(aws), s.Addresses.Queues["notices"]),
+		Topic:     topic.NewSNS(boot.LocalSNS(aws), s.Addresses.NoticesTopic),
+		Exports:   objects.New(boot.LocalConfig(aws), exportsBucket, s.clock.Now),
+
+		Provider:      s.providerClient(),
+		WebhookSecret: s.providerKey,
+	}
 }
 
 // constructors names the constructor of every function. A test pairs the names with the folders under functions/.
@@ -93,6 +111,19 @@ var constructors = map[string]func(edge.Deps) lambda.Handler{
 	"expire-orders":       schedule.NewExpireOrders,
 	"compensate-orders":   schedule.NewCompensateOrders,
 	"reconcile-stock":     schedule.NewReconcileStock,
+	"pay-order":           api.NewPayOrder,
+	"notify-payment":      api.NewNotifyPayment,
+	"confirm-deposit":     api.NewConfirmDeposit,
+	"get-wallet":          api.NewGetWallet,
+	"list-wallet-entries": api.NewListWalletEntries,
+	"my-waitlist":         api.NewMyWaitlist,
+	"list-notices":        api.NewListNotices,
+	"send-notices":        queue.NewSendNotices,
+	"reconcile-deposits":  schedule.NewReconcileDeposits,
+	"remind-deposit":      workflow.NewRemindDeposit,
+	"settle-deposit":      workflow.NewSettleDeposit,
+
+	"record-workflow-failure": workflow.NewRecordWorkflowFailure,
 }
 
 // instancesOf makes every function as a set of instances that grows with the calls running at once: like Lambda, one instance

@@ -13,7 +13,7 @@ import (
 func folders(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, group := range []string{"api", "queue", "schedule"} {
+	for _, group := range []string{"api", "queue", "schedule", "workflow"} {
 		entries, err := os.ReadDir(filepath.Join("../../functions", group))
 		if err != nil {
 			t.Fatal(err)

@@ -63,10 +63,18 @@ func environment(names []string, told Addresses, clock string) []string {
 		"HOLDFAST_REDIS_ADDR":            told.Redis,
 		"HOLDFAST_ORDERS_QUEUE_URL":      told.Queues["orders"],
 		"HOLDFAST_DEAD_LETTER_QUEUE_URL": told.Queues["ordersDeadLetter"],
+		"HOLDFAST_NOTICES_QUEUE_URL":     told.Queues["notices"],
+		"HOLDFAST_NOTICES_TOPIC_ARN":     told.NoticesTopic,
+		"HOLDFAST_EXPORTS_BUCKET":        exportsBucket,
+		"HOLDFAST_STATE_MACHINE_ARN":     told.StateMachine,
+		"HOLDFAST_PROVIDER_URL":          told.Provider,
 	} {
 		if slices.Contains(names, name) {
 			variables = append(variables, name+"="+value)
 		}
+	}
+	if slices.Contains(names, "HOLDFAST_PROVIDER_SECRET") { // as with the database, a stack without secrets tells the key itself
+		variables = append(variables, "HOLDFAST_PROVIDER_KEY="+told.ProviderKey)
 	}
 	if slices.Contains(names, "HOLDFAST_MYSQL_ADDR") { // the template gives address and secret, a stack without secrets a DSN
 		variables = append(variables, "HOLDFAST_MYSQL_DSN="+told.MySQL)

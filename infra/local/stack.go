@@ -15,8 +15,12 @@ import (
 
 	"holdfast/infra/local/mapping"
 	"holdfast/infra/local/processes"
+	"holdfast/infra/local/provider"
+	"holdfast/infra/local/s3"
 	"holdfast/infra/local/server"
+	"holdfast/infra/local/sns"
 	"holdfast/infra/local/sqs"
+	"holdfast/infra/local/states"
 	"holdfast/shared/edge"
 )
 
@@ -43,25 +47,37 @@ type Addresses struct {
 	MySQL  string            `json:"mysql"`
 	AWS    string            `json:"aws"`
 	Queues map[string]string `json:"queues"`
+
+	NoticesTopic string `json:"noticesTopic"` // ARN
+	StateMachine string `json:"stateMachine"` // ARN
+
+	Provider    string `json:"provider"`    // of the payment provider, to steer it by
+	ProviderKey string `json:"providerKey"` // what it signs its notifications with
 }
 
 // Stack is a running local stack.
 type Stack struct {
 	Addresses Addresses
 
-	clock       *Clock
-	issuer      *Issuer
-	faults      *Faults
-	functions   functions
-	processes   *processes.Processes // nil: the functions run in this process
-	redisProxy  *redisProxy          // nil likewise
-	cache       *server.Process      // nil: not ours
-	db          *server.MariaDBProcess
-	ordersQueue *sqs.Queue
-	deadLetters *sqs.Queue
-	orders      *mapping.Mapping
-	schedules   map[string]*mapping.Schedule
-	closers     []func() // in the order of starting; closed backwards
+	clock        *Clock
+	issuer       *Issuer
+	faults       *Faults
+	functions    functions
+	processes    *processes.Processes // nil: the functions run in this process
+	redisProxy   *redisProxy          // nil likewise
+	cache        *server.Process      // nil: not ours
+	db           *server.MariaDBProcess
+	ordersQueue  *sqs.Queue
+	deadLetters  *sqs.Queue
+	orders       *mapping.Mapping
+	noticesQueue *sqs.Queue
+	topics       *sns.Topics
+	services     *services
+	steps        *lateInvoker    // runs what executions call
+	deposits     *states.Machine // waits for the instants of deposits
+	provider     *provider.Provider
+	schedules    map[string]*mapping.Schedule
+	closers      []func() // in the order of starting; closed backwards
 }
 
 // functions is what runs the functions, in this process or in others.
@@ -99,6 +115,7 @@ func Up(ctx context.Context, o Options) (_ *Stack, err error) {
 	if s.issuer, err = NewIssuer(s.clock.Now); err != nil {
 		return nil, err
 	}
+	s.startProvider(listener.Addr().String())
 	if err = s.startServers(ctx, o); err != nil {
 		return nil, err
 	}
@@ -119,6 +136,8 @@ func Up(ctx context.Context, o Options) (_ *Stack, err error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.functions.Close)
+	s.steps.set(s.functions)
+	s.onClose(s.deposits.Stop)
 	if err = s.startTriggers(log); err != nil {
 		return nil, err
 	}
@@ -176,9 +195,15 @@ const (
 	deadLettersVisibility = 180 * time.Second
 )
 
-// startQueues starts the queue service with the orders queue and its dead-letter queue.
+// startQueues starts the queue service with the queues of orders and notices and their dead-letter queues; its endpoint serves the other
+// services too.
 func (s *Stack) startQueues() error {
-	queues, err := sqs.Start(sqs.Options{Now: s.clock.Now, Faults: s.faults})
+	s.topics = sns.New(sns.Options{Now: s.clock.Now, Faults: s.faults})
+	if err := s.newDeposits(); err != nil {
+		return err
+	}
+	s.services = &services{byTarget: map[string]http.Handler{states.TargetPrefix: s.deposits}, topics: s.topics, objects: s3.New(s.clock.Now)}
+	queues, err := sqs.Start(sqs.Options{Now: s.clock.Now, Faults: s.faults, Others: s.services})
 	if err != nil {
 		return err
 	}
@@ -205,7 +230,7 @@ func (s *Stack) startQueues() error {
 	s.deadLetters = dead
 	s.Addresses.AWS = queues.Endpoint()
 	s.Addresses.Queues = map[string]string{"orders": s.ordersQueue.URL(), "ordersDeadLetter": dead.URL()}
-	return nil
+	return s.startNotices(queues)
 }
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
@@ -224,6 +249,7 @@ func (s *Stack) listen(port int) (net.Listener, error) {
 func (s *Stack) startFront(listener net.Listener) {
 	mux := http.NewServeMux()
 	s.controls(mux)
+	mux.Handle(providerPath+"/", http.StripPrefix(providerPath, s.provider))
 	mux.Handle("/", (&front{invoker: s.functions, issuer: s.issuer, clock: s.clock}).handler())
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	go func() { _ = web.Serve(listener) }() // ends with Close

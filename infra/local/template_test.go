@@ -55,6 +55,12 @@ func differences(template *yaml.Node) []string {
 	same("concurrency of orders", ordersConcurrency, at(create, "ScalingConfig", "MaximumConcurrency"))
 	record := only(at(template, "Resources", "RecordDeadLettersFunction", "Properties", "Events"), "SQS")
 	same("batch of dead letters", deadLettersBatchSize, at(record, "BatchSize"))
+	notices := at(template, "Resources", "NoticesQueue", "Properties")
+	same("visibility of notices", inSeconds(noticesVisibility), at(notices, "VisibilityTimeout"))
+	same("receives of notices", noticesMaxReceives, at(notices, "RedrivePolicy", "maxReceiveCount"))
+	send := only(at(template, "Resources", "SendNoticesFunction", "Properties", "Events"), "SQS")
+	same("batch of notices", noticesBatchSize, at(send, "BatchSize"))
+	same("concurrency of notices", noticesConcurrency, at(send, "ScalingConfig", "MaximumConcurrency"))
 	for name, every := range scheduled {
 		rate := at(only(at(template, "Resources", logicalID(name), "Properties", "Events"), "ScheduleV2"), "ScheduleExpression")
 		if rate == nil || rate.Value != rateOf(every) {
@@ -75,8 +81,11 @@ func logicalID(name string) string {
 
 // rateOf is how the template writes a rate.
 func rateOf(every time.Duration) string {
-	if every == time.Minute {
+	switch every {
+	case time.Minute:
 		return "rate(1 minute)"
+	case 24 * time.Hour:
+		return "rate(1 day)"
 	}
 	return "rate(" + strconv.Itoa(int(every/time.Minute)) + " minutes)"
 }

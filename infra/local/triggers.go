@@ -10,15 +10,16 @@ import (
 
 // scheduled lists what EventBridge Scheduler wakes, and how often. A test compares it with the template.
 var scheduled = map[string]time.Duration{
-	"expire-orders":     time.Minute,
-	"compensate-orders": time.Minute,
-	"reconcile-stock":   5 * time.Minute,
+	"expire-orders":      time.Minute,
+	"compensate-orders":  time.Minute,
+	"reconcile-stock":    5 * time.Minute,
+	"reconcile-deposits": 24 * time.Hour,
 }
 
 // stopTimeout bounds how long a mapping or schedule may finish its runs when the stack ends.
 const stopTimeout = 10 * time.Second
 
-// startTriggers starts what wakes functions besides HTTP: the two queues and the schedules.
+// startTriggers starts what wakes functions besides HTTP: the queues and the schedules.
 func (s *Stack) startTriggers(log *slog.Logger) error {
 	var err error
 	s.orders, err = mapping.Start(mapping.Options{Queue: s.ordersQueue, Function: "create-orders", Invoker: s.functions,
@@ -33,6 +34,9 @@ func (s *Stack) startTriggers(log *slog.Logger) error {
 		return err
 	}
 	s.onClose(letters.Stop)
+	if err := s.startSender(log); err != nil {
+		return err
+	}
 	s.schedules = make(map[string]*mapping.Schedule, len(scheduled))
 	for name, every := range scheduled {
 		schedule, err := mapping.StartSchedule(mapping.ScheduleOptions{Function: name, Every: every, Invoker: s.functions,

@@ -35,18 +35,18 @@ func edgeMutants() []Mutant {
 			Name: "promised-too-early", Sentence: "202 is answered before the queue has accepted the message",
 			File: "shared/edge/api/reserve_ticket.go",
 			Old: `	case stock.Taken:
-		if err := h.send(ctx, r); err != nil {
+		if err := h.deliver(ctx, f, r); err != nil {
 			return nil, err
 		}`,
 			New: `	case stock.Taken:
-		go func() { _ = h.send(context.WithoutCancel(ctx), r) }()`,
+		go func() { _ = h.deliver(context.WithoutCancel(ctx), f, r) }()`,
 			Killers: []Suite{in(apiTests, "TestAQueueThatRefusesLeavesTheReservationToItsKey", "TestAReservationIsSentBeforeItIsPromised")},
 		},
 		{
 			Name: "replay-not-sent", Sentence: "a repeated tap on a pending reservation is answered 202 and sent nowhere",
 			File: "shared/edge/api/reserve_ticket.go",
 			Old: `	case stock.Pending:
-		if err := h.send(ctx, r); err != nil {
+		if err := h.deliver(ctx, f, r); err != nil {
 			return nil, err
 		}`,
 			New:     `	case stock.Pending:`,

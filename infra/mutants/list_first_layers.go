@@ -62,9 +62,11 @@ func layerMutants() []Mutant {
 		},
 		{
 			Name: "live-order-released", Sentence: "the sweep releases pending orders that are PAID already",
-			File:    "shared/reconcile/sweep.go",
-			Old:     `		case o.Status.Live():`,
-			New:     `		case o.Status == order.Unpaid:`,
+			File: "shared/reconcile/sweep.go",
+			Old: `		case o.Status.Live():
+			known.Live = append(known.Live, o)`,
+			New: `		case o.Status == order.Unpaid:
+			known.Live = append(known.Live, o)`,
 			Killers: []Suite{in(reconcileTests, "TestMinutePassLeavesLiveOrdersAlone")},
 		},
 		{

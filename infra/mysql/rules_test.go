@@ -3,9 +3,9 @@ package mysql_test
 import (
 	"database/sql"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/shared/sqltx"
 	"holdfast/shared/testenv"
@@ -155,6 +155,108 @@ var breaks = map[string][]row{
 	"audit_log_action_present":   {{"action": ""}},
 	"audit_log_subject_present":  {{"subject": ""}},
 	"audit_log_detail_json":      {{"detail": "{"}},
+
+	"wallet_user":     {{"user_id": ""}},
+	"wallet_currency": {{"currency": "cny"}, {"currency": "CN"}, {"currency": "C1Y"}},
+	"wallet_gate":     {{"available": "-0.01"}, {"frozen": "-0.01"}},
+	"wallet_version":  {{"version": -1}},
+
+	"wallet_log_type":      {{"type": "GIFT"}, {"type": "top_up"}},
+	"wallet_log_reference": {{"reference": ""}},
+	"wallet_log_user":      {{"user_id": ""}},
+	"wallet_log_currency":  {{"currency": "yen"}},
+	"wallet_log_amount":    {{"amount": "0.00"}, {"amount": "-1.00"}},
+	"wallet_log_accounts":  {{"from_account": "AVAIL"}, {"from_account": ""}, {"to_account": "", "version": nil, "available_after": nil, "frozen_after": nil}},
+	"wallet_log_wallet": {{"version": nil, "available_after": nil, "frozen_after": nil}, {"to_account": "HOUSE"},
+		{"from_account": "FROZEN", "to_account": "HOUSE", "version": nil, "available_after": nil, "frozen_after": nil}},
+	"wallet_log_after":    {{"available_after": nil}, {"frozen_after": nil}, {"to_account": "HOUSE", "version": nil}},
+	"wallet_log_balances": {{"available_after": "-0.01"}, {"frozen_after": "-0.01"}, {"version": 0}},
+
+	"account_name":     {{"account": ""}},
+	"account_currency": {{"currency": "cny"}},
+
+	"account_inbox_name":     {{"account": ""}},
+	"account_inbox_currency": {{"currency": "cny"}},
+	"account_inbox_amount":   {{"amount": "0.00"}},
+
+	"deposit_policy_version":      {{"version": 0}},
+	"deposit_policy_one_of":       {{"amount": "1.00"}, {"ratio": nil}},
+	"deposit_policy_amount":       {{"ratio": nil, "amount": "0.00"}},
+	"deposit_policy_ratio":        {{"ratio": "0"}, {"ratio": "1.000001"}},
+	"deposit_policy_penalty":      {{"penalty_ratio": "-0.1"}, {"penalty_ratio": "1.000001"}},
+	"deposit_policy_instants":     {{"remind_at": noon.Add(time.Hour)}, {"remind_at": noon.Add(1e6)}, {"confirm_deadline": noon.Add(time.Hour + 1e6)}},
+	"deposit_policy_cancellation": {{"cancellation": "MAYBE"}},
+	"deposit_policy_club":         {{"club_id": ""}},
+	"deposit_policy_lead":         {{"offer_lead_s": -1}},
+
+	"deposit_record_activity_id": {{"activity_id": ""}},
+	"deposit_record_user":        {{"user_id": ""}},
+	"deposit_record_currency":    {{"currency": "cny"}},
+	"deposit_record_mode":        {{"mode": "DEMO"}},
+	"deposit_record_status":      {{"status": "LOST", "settled_at": noon, "refunded": "3.00"}},
+	"deposit_record_deposit":     {{"deposit": "0.00", "penalty_due": "0.00"}},
+	"deposit_record_penalty_due": {{"penalty_due": "3.01"}, {"penalty_due": "-0.01"}},
+	"deposit_record_parts": {{"supplement": "-0.01"}, {"status": "REFUNDED", "settled_at": noon, "consumed": "-1.00", "refunded": "4.00"},
+		{"status": "PENALTY", "settled_at": noon, "penalty": "4.00", "refunded": "-1.00"}},
+	"deposit_record_sum": {{"refunded": "3.00"}, {"status": "REFUNDED", "settled_at": noon, "refunded": "2.99"},
+		{"status": "DEDUCTED", "settled_at": noon, "consumed": "3.00", "refunded": "0.01"}},
+	"deposit_record_sides":        {{"status": "DEDUCTED", "settled_at": noon, "consumed": "2.00", "penalty": "1.00"}},
+	"deposit_record_supplement":   {{"supplement": "1.00"}, {"status": "REFUNDED", "settled_at": noon, "refunded": "3.00", "supplement": "1.00"}},
+	"deposit_record_reversed":     {{"penalty_reversed": "0.01"}, {"penalty_reversed": "-0.01"}},
+	"deposit_record_seconds":      {{"confirm_deadline": noon.Add(1e6)}, {"remind_at": noon.Add(1e6)}},
+	"deposit_record_ratio":        {{"penalty_ratio": "1.000001"}, {"penalty_ratio": "-0.1"}},
+	"deposit_record_cancellation": {{"cancellation": "MAYBE"}},
+	"deposit_record_club":         {{"club_id": ""}},
+	"deposit_record_revision":     {{"revision": 0}},
+	"deposit_record_settled_iff":  {{"settled_at": noon}, {"status": "REFUNDED", "refunded": "3.00"}},
+
+	"payment_id":          {{"payment_id": ""}},
+	"payment_user":        {{"user_id": ""}},
+	"payment_mode":        {{"mode": "DEMO"}},
+	"payment_method":      {{"method": "CASH"}},
+	"payment_amount":      {{"amount": "0.00"}, {"amount": "-1.00"}},
+	"payment_currency":    {{"currency": "cny"}},
+	"payment_status":      {{"status": "LOST"}},
+	"payment_disposition": {{"disposition": "KEEP", "status": "SUCCEEDED", "succeeded_at": noon}},
+	"payment_disposed":    {{"disposition": "ORDER"}, {"disposition": "REFUND", "status": "EXPIRED"}},
+	"payment_replacing":   {{"disposition": "NEW_ORDER", "status": "SUCCEEDED", "succeeded_at": noon}},
+	"payment_action":      {{"action": "{"}},
+	"payment_failure":     {{"failure": "DECLINED"}, {"status": "FAILED"}},
+	"payment_succeeded":   {{"succeeded_at": noon}, {"status": "SUCCEEDED"}},
+	"payment_second":      {{"expires_at": noon.Add(1e6)}},
+
+	"refund_id":       {{"refund_id": ""}},
+	"refund_user":     {{"user_id": ""}},
+	"refund_flags":    {{"surplus": 2}, {"surplus": nil, "penalty": 0}, {"penalty": 1}},
+	"refund_payment":  {{"payment_id": nil}},
+	"refund_target":   {{"target": "MOON"}},
+	"refund_amount":   {{"amount": "0.00"}, {"amount": "-5.00"}},
+	"refund_currency": {{"currency": "cny"}},
+	"refund_status":   {{"status": "LOST"}},
+	"refund_reason":   {{"reason": ""}},
+	"refund_attempts": {{"attempts": -1}},
+	"refund_finished": {{"finished_at": noon}, {"status": "SUCCEEDED"}, {"status": "FAILED"}},
+
+	"waitlist_entry_activity": {{"activity_id": ""}},
+	"waitlist_entry_type":     {{"ticket_type": ""}},
+	"waitlist_entry_user":     {{"user_id": ""}},
+	"waitlist_entry_quantity": {{"quantity": 0}},
+	"waitlist_entry_status":   {{"status": "LOST"}},
+	"waitlist_entry_reason":   {{"reason": "LIMIT"}, {"status": "CLOSED"}},
+	"waitlist_entry_attempt":  {{"attempt": -1}},
+	"waitlist_entry_offer": {{"status": "OFFERED"}, {"status": "ACCEPTED", "order_id": sixteen("2")},
+		{"status": "LAPSED", "accept_by": noon}},
+	"waitlist_entry_second": {{"accept_by": noon.Add(1e6)}},
+
+	"notice_subject":  {{"subject": ""}},
+	"notice_kind":     {{"kind": ""}},
+	"notice_user_id":  {{"user_id": ""}},
+	"notice_activity": {{"activity_id": ""}},
+	"notice_mode":     {{"mode": "DEMO"}},
+	"notice_data":     {{"data": "{"}},
+	"notice_status":   {{"status": "LOST"}},
+	"notice_attempts": {{"attempts": -1}},
+	"notice_sent":     {{"sent_at": noon}, {"status": "SENT"}},
 }
 
 // unbroken lists the rules of the database that no case of breaks shows to hold.
@@ -191,104 +293,5 @@ func TestEveryRuleRefusesTheRowsThatBreakIt(t *testing.T) {
 	}
 	if got := unbroken(t, db); len(got) != 1 || !strings.HasPrefix(got[0], "lease_planted") {
 		t.Errorf("the planted rule was not found: %q", got)
-	}
-}
-
-func TestOneActiveJobPerKindAndActivityAndAnyNumberOfFinishedOnes(t *testing.T) {
-	t.Parallel()
-	db := testenv.MySQL(t)
-	finished := row{"status": "SUCCEEDED", "finished_at": noon}
-	insert := func(change row) error { return soundRows["job"].with(change).insert(t.Context(), db, "job") }
-	for i, change := range []row{finished, finished, {}, {"kind": "OTHER"}, {"activity_id": "B"}} {
-		if err := insert(change.with(row{"job_id": fmt.Sprint("j", i)})); err != nil {
-			t.Errorf("job %d: %v", i, err)
-		}
-	}
-	running := row{"status": "RUNNING", "started_at": noon}
-	for _, change := range []row{{"job_id": "second"}, running.with(row{"job_id": "third"})} {
-		if key, ok := sqltx.DuplicateKey(insert(change)); !ok || key != "job_active" {
-			t.Errorf("%v was accepted beside a queued one (%q)", change, key)
-		}
-	}
-}
-
-var spellings = []string{"aB3x", "Ab3X", "aB3x "}
-
-// notIDs are the texts in unique keys that are no ids: closed lists and forms that a CHECK holds.
-var notIDs = []string{"kind", "reference"}
-
-// mixedUp lists the id columns of unique keys in which two of the three spellings are one row.
-func mixedUp(t *testing.T, db *sql.DB, rows map[string]row) (out []string, tried int) {
-	t.Helper()
-	conn := unlinked(t, db)
-	const keys = `SELECT CONCAT(s.table_name, ' ', s.index_name, ' ', s.column_name) FROM information_schema.statistics s
-		JOIN information_schema.columns c ON c.table_schema = s.table_schema AND c.table_name = s.table_name AND c.column_name = s.column_name
-		WHERE s.table_schema = DATABASE() AND s.non_unique = 0 AND c.data_type IN ('varbinary', 'varchar', 'char', 'text')
-		AND s.table_name <> 'goose_db_version' ORDER BY 1`
-	for _, line := range textColumn(t, conn, keys) {
-		part := strings.Fields(line)
-		table, index, column := part[0], part[1], part[2]
-		if slices.Contains(notIDs, column) {
-			continue
-		}
-		tried++
-		for i, spelling := range spellings {
-			change := otherKeys(t, conn, table, index, i)
-			change[column] = spelling
-			if err := rows[table].with(change).insert(t.Context(), conn, table); err != nil {
-				out = append(out, fmt.Sprintf("%s: %q: %v", line, spelling, err))
-			}
-		}
-		if _, err := conn.ExecContext(t.Context(), "DELETE FROM "+table); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out, tried
-}
-
-// otherKeys gives the i-th row its own values in all unique keys but the one that is looked at.
-func otherKeys(t *testing.T, conn *sql.Conn, table, index string, i int) row {
-	t.Helper()
-	const columns = `SELECT DISTINCT s.column_name FROM information_schema.statistics s WHERE s.table_schema = DATABASE() AND s.non_unique = 0
-		AND s.table_name = ? AND s.index_name <> ? AND s.column_name NOT IN
-		(SELECT o.column_name FROM information_schema.statistics o WHERE o.table_schema = DATABASE() AND o.table_name = s.table_name AND o.index_name = ?)`
-	own := map[string]any{"id": sixteen(fmt.Sprint(i)), "number": i + 1, "position": i, "reference": fmt.Sprintf("REFERENC0%d", i),
-		"job_id": fmt.Sprint("j", i), "alert_id": i + 1, "dead_letter_id": i + 1, "replaces": nil, "replaced_by": nil,
-		"activity_id": fmt.Sprint("a", i), "kind": fmt.Sprint("K", i), "ticket_type": fmt.Sprint("t", i), "active": nil, "open_mark": nil,
-		"difference_id": i + 1, "run_id": fmt.Sprint("r", i)}
-	change := row{}
-	for _, column := range textColumn(t, conn, columns, table, index, index) {
-		value, known := own[column]
-		if !known {
-			t.Fatalf("%s.%s stands in a unique key and the test has no values for it", table, column)
-		}
-		if column != "active" && column != "open_mark" { // These compute themselves.
-			change[column] = value
-		}
-	}
-	return change
-}
-
-func TestThreeSpellingsAreThreeIdsInEveryUniqueKey(t *testing.T) {
-	t.Parallel()
-	db := testenv.MySQL(t)
-	faults, tried := mixedUp(t, db, soundRows)
-	for _, fault := range faults {
-		t.Error(fault)
-	}
-	if tried < 20 {
-		t.Errorf("only %d columns were tried", tried)
-	}
-	// An id of a usual collation is found: this one is planted.
-	const planted = `CREATE TABLE planted (user_id VARCHAR(64) NOT NULL, n INT, PRIMARY KEY (user_id)) DEFAULT CHARSET = utf8mb4`
-	if _, err := db.ExecContext(t.Context(), planted); err != nil {
-		t.Fatal(err)
-	}
-	rows := map[string]row{"planted": {"user_id": "u", "n": 1}}
-	for name, sound := range soundRows {
-		rows[name] = sound
-	}
-	if faults, _ := mixedUp(t, db, rows); len(faults) != 2 {
-		t.Errorf("the planted key was not found: %q", faults)
 	}
 }

@@ -54,6 +54,25 @@ var soundRows = map[string]row{
 	"certificate":     {"activity_id": "A", "verdict": "PASS", "seq": 1, "body": "{}", "at": noon},
 	"last_consistent": {"activity_id": "A", "epoch": 1, "run": "R", "seq": 1, "orders": 0, "figures": hash, "at": noon},
 	"audit_log":       {"operator": "O", "action": "x.y", "subject": "S", "request_id": "R", "at": noon},
+
+	"wallet": {"user_id": "U", "currency": "CNY", "available": "1.00", "frozen": "0.00", "version": 1, "created_at": noon, "updated_at": noon},
+	"wallet_log": {"type": "TOP_UP", "reference": "R", "user_id": "U", "currency": "CNY", "amount": "1.00", "from_account": "OUTSIDE",
+		"to_account": "AVAIL", "version": 1, "available_after": "1.00", "frozen_after": "0.00", "at": noon},
+	"account":       {"account": "HOUSE", "currency": "CNY", "balance": "-1.00", "updated_at": noon},
+	"account_inbox": {"account": "HOUSE", "currency": "CNY", "amount": "-1.00"},
+	"deposit_policy": {"activity_id": "A", "version": 1, "ratio": "0.3", "penalty_ratio": "0.5", "confirm_deadline": noon.Add(time.Hour),
+		"remind_at": noon, "cancellation": "PENALTY", "club_id": "C", "offer_lead_s": 60, "hash": hash, "created_at": noon},
+	"deposit_record": {"order_id": sixteen("1"), "activity_id": "A", "user_id": "U", "currency": "CNY", "mode": "LIVE", "status": "FROZEN",
+		"deposit": "3.00", "penalty_due": "1.00", "confirm_deadline": noon.Add(time.Hour), "remind_at": noon, "penalty_ratio": "0.5",
+		"cancellation": "FREE", "club_id": "C", "policy_hash": hash, "created_at": noon, "updated_at": noon},
+	"payment": {"payment_id": "P", "order_id": sixteen("1"), "activity_id": "A", "user_id": "U", "mode": "LIVE", "method": "PROVIDER",
+		"amount": "3.00", "currency": "CNY", "status": "PENDING", "created_at": noon, "updated_at": noon},
+	"refund": {"refund_id": "R", "order_id": sixteen("1"), "activity_id": "A", "user_id": "U", "payment_id": "P", "surplus": 1, "target": "PROVIDER",
+		"amount": "3.00", "currency": "CNY", "status": "REQUESTED", "reason": "R", "due_at": noon, "created_at": noon, "updated_at": noon},
+	"waitlist_entry": {"entry_id": sixteen("1"), "activity_id": "A", "ticket_type": "T", "user_id": "U", "quantity": 1, "status": "WAITING",
+		"joined_at": noon, "updated_at": noon},
+	"notice": {"subject": "S", "kind": "K", "user_id": "U", "activity_id": "A", "mode": "LIVE", "data": "{}", "status": "WAITING",
+		"due_at": noon, "created_at": noon, "updated_at": noon},
 }
 
 func (r row) with(change row) row {

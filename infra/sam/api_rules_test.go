@@ -12,15 +12,24 @@ import (
 // routes is the whole API: route, function, and whether it is open to callers without a token.
 var routes = []string{
 	"ANY /ops/v1/{proxy+} OperateSalesFunction token",
+	"DELETE /v1/activities/{activityId}/waitlist/me MyWaitlistFunction token",
 	"GET /v1/activities ListActivitiesFunction public",
 	"GET /v1/activities/{activityId} GetActivityFunction public",
 	"GET /v1/activities/{activityId}/me MyActivityFunction token",
+	"GET /v1/activities/{activityId}/waitlist/me MyWaitlistFunction token",
 	"GET /v1/health HealthFunction public",
+	"GET /v1/notices ListNoticesFunction token",
 	"GET /v1/openapi.json GetOpenapiFunction public",
 	"GET /v1/orders ListOrdersFunction token",
 	"GET /v1/orders/{orderId} GetOrderFunction token",
+	"GET /v1/wallet GetWalletFunction token",
+	"GET /v1/wallet/entries ListWalletEntriesFunction token",
 	"POST /v1/activities/{activityId}/reservations ReserveTicketFunction token",
 	"POST /v1/orders/{orderId}/cancellation CancelOrderFunction token",
+	"POST /v1/orders/{orderId}/confirmation ConfirmDepositFunction token",
+	"POST /v1/orders/{orderId}/payment PayOrderFunction token",
+	"POST /v1/payments/notifications NotifyPaymentFunction public",
+	"PUT /v1/activities/{activityId}/waitlist/me MyWaitlistFunction token",
 }
 
 // routesOf reads the routes of the expanded API in the form above.

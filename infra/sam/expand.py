@@ -30,11 +30,13 @@ class NoManagedPolicies(ManagedPolicyLoader):
 
 
 def expand(source):
-    """Returns the template after the SAM transform. CodeUri is replaced first, as packaging does."""
+    """Returns the template after the SAM transform. Local paths are replaced first, as packaging does."""
     template = copy.deepcopy(source)
     for resource in template["Resources"].values():
         if resource["Type"] == "AWS::Serverless::Function":
             resource["Properties"]["CodeUri"] = "s3://bucket/key"
+        if resource["Type"] == "AWS::Serverless::StateMachine":
+            resource["Properties"]["DefinitionUri"] = "s3://bucket/key"
     return transform(template, {}, NoManagedPolicies())
 
 

@@ -10,11 +10,12 @@ import (
 
 var (
 	variableName = regexp.MustCompile(`"(HOLDFAST_[A-Z_]+)"`)
-	bootNeed     = regexp.MustCompile(`\bboot\.(Redis|MySQL|OrdersQueue|DeadLetterQueue)\b`)
+	bootNeed     = regexp.MustCompile(`\bboot\.(Redis|MySQL|OrdersQueue|DeadLetterQueue|StateMachine|NoticesQueue|NoticesTopic|Provider|ExportsBucket)\b`)
 )
 
 // localOnly are what only the local stack and a local container set.
-var localOnly = map[string]bool{"HOLDFAST_MYSQL_DSN": true, "HOLDFAST_AWS_ENDPOINT": true, "HOLDFAST_CLOCK_FILE": true}
+var localOnly = map[string]bool{"HOLDFAST_MYSQL_DSN": true, "HOLDFAST_AWS_ENDPOINT": true, "HOLDFAST_CLOCK_FILE": true,
+	"HOLDFAST_PROVIDER_KEY": true}
 
 // needs names the variables behind each need that a main states.
 var needs = map[string][]string{
@@ -22,6 +23,11 @@ var needs = map[string][]string{
 	"MySQL":           {"HOLDFAST_MYSQL_ADDR", "HOLDFAST_MYSQL_DATABASE", "HOLDFAST_MYSQL_TLS", "HOLDFAST_MYSQL_SECRET"},
 	"OrdersQueue":     {"HOLDFAST_ORDERS_QUEUE_URL"},
 	"DeadLetterQueue": {"HOLDFAST_DEAD_LETTER_QUEUE_URL"},
+	"StateMachine":    {"HOLDFAST_STATE_MACHINE_ARN"},
+	"NoticesQueue":    {"HOLDFAST_NOTICES_QUEUE_URL"},
+	"NoticesTopic":    {"HOLDFAST_NOTICES_TOPIC_ARN"},
+	"ExportsBucket":   {"HOLDFAST_EXPORTS_BUCKET"},
+	"Provider":        {"HOLDFAST_PROVIDER_URL", "HOLDFAST_PROVIDER_SECRET"},
 }
 
 // claims are read by the functions of the API, with defaults.

@@ -72,21 +72,24 @@ var queueRules = []rule{
 	{
 		name: "a message is given up after five tries at the earliest, into a queue that keeps it at least as long",
 		faults: func(all templates) (faults []string) {
-			orders := all.named("OrdersQueue")
-			letters := all.named(target(orders.property("RedrivePolicy", "deadLetterTargetArn")))
-			if letters.kind != "AWS::SQS::Queue" {
-				return []string{"OrdersQueue has no dead-letter queue"}
-			}
-			tries, fixed := number(orders.property("RedrivePolicy", "maxReceiveCount"))
-			if !fixed {
-				tries, _ = number(in(all.Expanded, "Parameters", target(orders.property("RedrivePolicy", "maxReceiveCount")), "MinValue"))
-			}
-			if tries < 5 {
-				faults = append(faults, fmt.Sprintf("maxReceiveCount may be %v", tries))
-			}
-			kept, _ := number(orders.property("MessageRetentionPeriod"))
-			if buried, _ := number(letters.property("MessageRetentionPeriod")); buried < kept || kept < 345600 {
-				faults = append(faults, fmt.Sprintf("orders are kept %v s, dead letters %v s", kept, buried))
+			for _, name := range []string{"OrdersQueue", "NoticesQueue"} {
+				queue := all.named(name)
+				letters := all.named(target(queue.property("RedrivePolicy", "deadLetterTargetArn")))
+				if letters.kind != "AWS::SQS::Queue" {
+					faults = append(faults, name+" has no dead-letter queue")
+					continue
+				}
+				tries, fixed := number(queue.property("RedrivePolicy", "maxReceiveCount"))
+				if !fixed {
+					tries, _ = number(in(all.Expanded, "Parameters", target(queue.property("RedrivePolicy", "maxReceiveCount")), "MinValue"))
+				}
+				if tries < 5 {
+					faults = append(faults, fmt.Sprintf("%s: maxReceiveCount may be %v", name, tries))
+				}
+				kept, _ := number(queue.property("MessageRetentionPeriod"))
+				if buried, _ := number(letters.property("MessageRetentionPeriod")); buried < kept || kept < 345600 {
+					faults = append(faults, fmt.Sprintf("%s keeps messages %v s, and dead letters are kept %v s", name, kept, buried))
+				}
 			}
 			return faults
 		},
@@ -108,10 +111,11 @@ var queueRules = []rule{
 		name: "schedules are legal, as often as repair promises, and by a role of ours",
 		faults: func(all templates) (faults []string) {
 			schedules := all.everywhere("AWS::Scheduler::Schedule")
-			if len(schedules) != 3 {
+			if len(schedules) != 4 {
 				faults = append(faults, fmt.Sprintf("%d schedules", len(schedules)))
 			}
-			wanted := map[string]string{"ReconcileStockFunctionEveryFiveMinutes": "rate(5 minutes)"}
+			wanted := map[string]string{"ReconcileStockFunctionEveryFiveMinutes": "rate(5 minutes)",
+				"ReconcileDepositsFunctionEveryDay": "rate(1 day)"}
 			for _, schedule := range schedules {
 				expression, _ := schedule.property("ScheduleExpression").(string)
 				if !legalSchedule.MatchString(expression) || expression != cmp.Or(wanted[schedule.name], "rate(1 minute)") {

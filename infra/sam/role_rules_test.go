@@ -61,6 +61,11 @@ var grants = []grant{
 	{"HOLDFAST_MYSQL_SECRET", "secretsmanager:GetSecretValue", `["DatabaseStack","Outputs.SecretArn"]`},
 	{"HOLDFAST_REDIS_AUTH_SECRET", "secretsmanager:GetSecretValue", `["CacheStack","Outputs.SecretArn"]`},
 	{"HOLDFAST_DEAD_LETTER_QUEUE_URL", "sqs:SendMessage", `["DeadLetterQueue","Arn"]`},
+	{"HOLDFAST_STATE_MACHINE_ARN", "states:StartExecution", `{"Ref":"DepositStateMachine"}`},
+	{"HOLDFAST_NOTICES_QUEUE_URL", "sqs:SendMessage", `["NoticesQueue","Arn"]`},
+	{"HOLDFAST_NOTICES_TOPIC_ARN", "sns:Publish", `{"Ref":"NoticesTopic"}`},
+	{"HOLDFAST_EXPORTS_BUCKET", "s3:PutObject", "${ExportsBucket.Arn}/*"},
+	{"HOLDFAST_PROVIDER_SECRET", "secretsmanager:GetSecretValue", `{"Ref":"ProviderSecretArn"}`},
 }
 
 // allowed tells whether one statement of the role has the action on the resource.
@@ -72,6 +77,11 @@ func allowed(role resource, action, on string) bool {
 	}
 	return false
 }
+
+// unnarrowed are the statements, by their role and Sid, that AWS narrows to no resource: network interfaces, traces, and the delivery of
+// Step Functions' logs.
+var unnarrowed = map[string]bool{"FunctionPolicy.AttachToNetwork": true, "FunctionPolicy.SendTraces": true,
+	"DepositWorkflowRole.DeliverLogs": true, "DepositWorkflowRole.SendTraces": true}
 
 var roleRules = []rule{
 	{
@@ -111,9 +121,7 @@ var roleRules = []rule{
 		faults: func(all templates) (faults []string) {
 			for _, role := range all.everywhere("AWS::IAM::Role", "AWS::IAM::ManagedPolicy") {
 				for _, statement := range policies(role) {
-					// Network interfaces and traces cannot be narrowed; Sid names those two.
-					unnarrowed := role.name == "FunctionPolicy" && (statement["Sid"] == "AttachToNetwork" || statement["Sid"] == "SendTraces")
-					if statement["Effect"] != "Allow" || unnarrowed {
+					if statement["Effect"] != "Allow" || unnarrowed[fmt.Sprintf("%s.%v", role.name, statement["Sid"])] {
 						continue
 					}
 					if statement["Resource"] == "*" || strings.Contains(strings.Join(actions(statement), " "), "*") {
@@ -161,7 +169,7 @@ var roleRules = []rule{
 		},
 	},
 	{
-		name: "only the consumer of a queue may receive from it, only who sells or sends again may send, the scheduler may invoke",
+		name: "only the consumer of a queue may receive from it, only who sells or sends again may send, scheduler and state machine may invoke",
 		faults: func(all templates) (faults []string) {
 			for _, want := range []struct {
 				action, on string
@@ -170,7 +178,9 @@ var roleRules = []rule{
 				{"sqs:ReceiveMessage", `["OrdersQueue","Arn"]`, "CreateOrdersRole"},
 				{"sqs:ReceiveMessage", `["DeadLetterQueue","Arn"]`, "RecordDeadLettersRole"},
 				{"sqs:SendMessage", `["OrdersQueue","Arn"]`, "CreateOrdersRole OperateSalesRole ReserveTicketRole"},
-				{"lambda:InvokeFunction", "Function", "SchedulerRole"},
+				{"sqs:ReceiveMessage", `["NoticesQueue","Arn"]`, "SendNoticesRole"},
+				{"lambda:InvokeFunction", "Function", "DepositWorkflowRole SchedulerRole"},
+				{"lambda:InvokeFunction", `["SettleDepositFunction","Arn"]`, "DepositWorkflowRole"},
 			} {
 				var found []string
 				for _, role := range all.everywhere("AWS::IAM::Role") {

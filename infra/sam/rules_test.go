@@ -11,7 +11,7 @@ type rule struct {
 	plant func(templates)
 }
 
-var rules = concat(queueRules, functionRules, roleRules, apiRules, stackRules, storeRules)
+var rules = concat(queueRules, functionRules, roleRules, apiRules, stackRules, storeRules, stateRules)
 
 func concat(groups ...[]rule) []rule {
 	var all []rule

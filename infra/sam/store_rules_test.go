@@ -33,7 +33,7 @@ var groups = map[string]string{
 
 // shared are the resources of a group that exist in both cases.
 var shared = map[string]bool{
-	"FunctionsSecurityGroup": true, "MigrationSecurityGroup": true, "FunctionsToDatabase": true, "FunctionsToCache": true,
+	"FunctionsSecurityGroup": true, "StorageSecurityGroup": true, "FunctionsToDatabase": true, "FunctionsToCache": true,
 }
 
 var storeRules = []rule{

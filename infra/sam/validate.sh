@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The body of `make validate`: both forms of sam validate on every template, sam build and a look at what it built, and the
-# assertions of this package on the expanded templates. Needs no credentials and, once the tools are there, no network.
+# The body of `make validate`: both forms of sam validate on every template, asl-validator on every state machine, sam build and a look
+# at what it built, and the assertions of this package on the expanded templates. Needs no credentials and, once the tools are there, no network.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export HOLDFAST_TOOLS=${HOLDFAST_TOOLS:-$PWD/.tools}
@@ -12,6 +12,7 @@ trap 'rm -rf "$log"' EXIT
 say() { printf '== %s\n' "$*"; }
 
 infra/sam/tools.sh
+sh infra/workflows/asl-validator.sh >/dev/null
 sam=$HOLDFAST_TOOLS/sam/bin/sam
 
 # One job per template and form, as many at once as there are processors. The two forms find different mistakes.
@@ -35,6 +36,14 @@ for template in "${templates[@]}"; do
     printf '%s\0\0%s\0--lint\0' "$template" "$template"
 done | xargs -0 -n 2 -P "$(nproc 2>/dev/null || echo 2)" bash -c 'check "$1" "$2" "$0"' "$log"
 printf '  checked in %d s\n' $((SECONDS - started))
+
+machines=(infra/workflows/*.asl.json)
+say "asl-validator on ${#machines[@]} state machine(s)"
+asl=$(sh infra/workflows/asl-validator.sh)
+for machine in "${machines[@]}"; do
+    "$asl" --json-path "$machine" >"$log/asl" 2>&1 || { printf '  FAILED  %s\n' "$machine"; sed 's/^/          /' "$log/asl"; exit 1; }
+    printf '  ok      %s\n' "$machine"
+done
 
 say "sam build for $goarch"
 started=$SECONDS

@@ -147,4 +147,4 @@ func pause(ctx context.Context, _ time.Duration) bool {
 type timeless struct{ context.Context }
 
 // Deadline is sooner than any that code asks for, and never comes.
-func (timeless) Deadline() (time.Time, bool) { return time.Now().Add(150 * time.Millisecond), true }
+func (timeless) Deadline() (time.Time, bool) { return time.Now().Add(50 * time.Millisecond), true }

@@ -53,6 +53,7 @@ func (c *cache) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (c *cache) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		server := c.current
+		outlive(cmd)
 		err := cross(ctx, call{side: cacheSide, what: nameOf(cmd),
 			do: func() error { return c.server().Process(context.Background(), cmd) },
 			apart: func() {
@@ -69,6 +70,9 @@ func (c *cache) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 func (c *cache) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		made := false
+		for _, cmd := range cmds {
+			outlive(cmd)
+		}
 		err := cross(ctx, call{side: cacheSide, what: fmt.Sprintf("%d x %s", len(cmds), nameOf(cmds[0])), do: func() error {
 			made = true
 			pipe := c.server().Pipeline()
@@ -116,7 +120,7 @@ func isRefusal(err error) bool {
 }
 
 // setKeys are the keys of a set that a copy holds; orders that are cached live for a minute only.
-var setKeys = []string{"facts", "rules", "buyers", "log", "pending"}
+var setKeys = []string{"facts", "rules", "buyers", "log", "pending", "waiters:" + ticket}
 
 func keyOf(activityID, name string) string { return "hf:{" + activityID + "}:" + name }
 
@@ -151,6 +155,34 @@ func (c *cache) failOver(ctx context.Context, activityID string, earlier map[str
 	}
 	_, err := pipe.Exec(ctx)
 	return err
+}
+
+// hintPrefix is that of the keys of hints about balances.
+const hintPrefix = "wallet:balance:"
+
+// outlive gives a hint about a balance a life that no seed sees the end of: its seconds are of real time. forgetHints ends it.
+func outlive(cmd redis.Cmder) {
+	args := cmd.Args()
+	if cmd.Name() != "set" || len(args) < 5 {
+		return
+	}
+	if key, ok := args[1].(string); !ok || !strings.HasPrefix(key, hintPrefix) {
+		return
+	}
+	for i, arg := range args[:len(args)-1] {
+		if word, ok := arg.(string); ok && i > 2 && strings.EqualFold(word, "ex") {
+			args[i+1] = 24 * 60 * 60
+		}
+	}
+}
+
+// forgetHints drops the hints about balances, whose seconds are over.
+func (c *cache) forgetHints(ctx context.Context) error {
+	keys, err := c.server().Keys(ctx, hintPrefix+"*").Result()
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	return c.server().Unlink(ctx, keys...).Err()
 }
 
 // forgetOrders drops the cached orders, whose minute is over.

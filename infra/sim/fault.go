@@ -17,9 +17,15 @@ const (
 	tableSide
 	queueSide
 	pauseSide
+	providerSide
+	workflowSide
+	bellSide
+	topicSide
 )
 
-func (s side) String() string { return [...]string{"redis", "mysql", "queue", "pause"}[s] }
+func (s side) String() string {
+	return [...]string{"redis", "mysql", "queue", "pause", "pay", "flow", "bell", "topic"}[s]
+}
 
 // fault is what happens to a call at a boundary.
 type fault uint8
@@ -42,12 +48,18 @@ func (f fault) String() string {
 // errDead is what a dead actor hears of every call.
 var errDead = errors.New("sim: the actor is dead")
 
-var errQueue = errors.New("sim: the queue does not answer")
+var (
+	errQueue   = errors.New("sim: the queue does not answer")
+	errOutside = errors.New("sim: the service does not answer")
+)
 
 // refusal is the error of a call that was never sent, as the client of that side words it.
 func refusal(s side) error {
-	if s == queueSide {
+	switch s {
+	case queueSide:
 		return errQueue
+	case providerSide, workflowSide, bellSide, topicSide:
+		return errOutside
 	}
 	return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 }
@@ -59,6 +71,8 @@ func silence(s side) error {
 		return &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	case tableSide:
 		return mysql.ErrInvalidConn
+	case queueSide:
+		return errQueue
 	}
-	return errQueue
+	return errOutside
 }

@@ -57,7 +57,7 @@ func (r *run) begin(j job) *actor {
 	case closing:
 		return r.transition(on, sale.Closed)
 	}
-	return nil
+	return r.beginMoney(on, j)
 }
 
 // anyWish is an old wish again or a new one; one that is over comes up less often.
@@ -106,7 +106,12 @@ func (r *run) reserve(on *instance, w *wish) *actor {
 
 // request is a call of the API. heard gets the status of its answer, unless the actor dies before.
 func (r *run) request(on *instance, j job, name string, w *wish, method, path string, body any, heard func(status int)) *actor {
-	payload, err := apiEvent(method, path, map[string]string{"activityId": r.activity.ID, "orderId": w.id.String()}, w.user, w.key, body)
+	return r.requestBy(on, j, name, w, w.key, method, path, body, heard)
+}
+
+// requestBy is request under another key.
+func (r *run) requestBy(on *instance, j job, name string, w *wish, key, method, path string, body any, heard func(status int)) *actor {
+	payload, err := apiEvent(method, path, map[string]string{"activityId": r.activity.ID, "orderId": w.id.String()}, w.user, key, body)
 	r.check(err)
 	var status int
 	a := r.spawn(fmt.Sprintf("%s %s/%s", name, w.user, w.key), on, func(ctx context.Context) {
@@ -114,12 +119,8 @@ func (r *run) request(on *instance, j job, name string, w *wish, method, path st
 		if actorOf(ctx).dead.Load() {
 			return
 		}
-		var response struct {
-			StatusCode int `json:"statusCode"`
-		}
 		r.check(err)
-		r.check(json.Unmarshal(answer, &response))
-		status = response.StatusCode
+		status = r.statusOf(answer)
 	})
 	a.after = func() {
 		if status != 0 {
@@ -128,6 +129,15 @@ func (r *run) request(on *instance, j job, name string, w *wish, method, path st
 		}
 	}
 	return a
+}
+
+// statusOf is the HTTP status of an answer.
+func (r *run) statusOf(answer []byte) int {
+	var response struct {
+		StatusCode int `json:"statusCode"`
+	}
+	r.check(json.Unmarshal(answer, &response))
+	return response.StatusCode
 }
 
 // apiEvent is a request as API Gateway hands it over, payload version 2.0.
@@ -173,7 +183,11 @@ func (r *run) invoke(on *instance, j job, name string) *actor {
 	if handler == nil {
 		return nil
 	}
-	return r.spawn(name, on, func(ctx context.Context) { _, _ = handler.Invoke(ctx, []byte("{}")) })
+	return r.spawn(name, on, func(ctx context.Context) {
+		if answer, err := handler.Invoke(ctx, []byte("{}")); err == nil && !actorOf(ctx).dead.Load() {
+			r.notePass(name, answer)
+		}
+	})
 }
 
 func (r *run) pay(on *instance, w *wish) *actor {

@@ -4,12 +4,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shopspring/decimal"
+
 	"holdfast/infra/local/server"
+	"holdfast/shared/money"
+	"holdfast/shared/payment"
 	"holdfast/shared/reconcile/invariant"
 )
 
-// TestADefectPlantedAfterwardsIsFound proves that the verdict can be a bad one, for a loss, for stores that differ, and for a life
-// after death.
+// TestADefectPlantedAfterwardsIsFound proves that the verdict can be a bad one, for a loss, for stores that differ, for money, and for a
+// life after death.
 func TestADefectPlantedAfterwardsIsFound(t *testing.T) {
 	dir, release, err := server.Scratch()
 	if err != nil {
@@ -34,6 +38,15 @@ func TestADefectPlantedAfterwardsIsFound(t *testing.T) {
 		{"a counter is overwritten", "C1 ", func(r *run) {
 			r.check(r.cache.server().HIncrBy(r.ctx, keyOf(r.activity.ID, "rules"), "left:"+ticket+":0", 1).Err())
 		}},
+		{"a cent goes back that nobody moved", "M4 ", func(r *run) {
+			_, err := r.plain.ExecContext(r.ctx, `UPDATE trade_order SET refunded = 0.01 WHERE paid > 0`)
+			r.check(err)
+		}},
+		{"the provider took money that nobody heard of", "the provider holds", func(r *run) {
+			r.outside.charges = append(r.outside.charges, &charge{Charge: payment.Charge{PaymentID: "p", Amount: money.Of(decimal.NewFromInt(1), "CNY")},
+				succeeded: true})
+		}},
+		{"somebody was told of what was rolled back", "rolled back", func(r *run) { r.outside.published["999999"]++ }},
 		{"a cancelled order lives again", "CANCELLED and then UNPAID", func(r *run) {
 			r.look()
 			_, err := r.plain.ExecContext(r.ctx, `UPDATE trade_order SET status = 'UNPAID', reason = NULL, cancelled_at = NULL, released_at = NULL,

@@ -23,11 +23,13 @@ type run struct {
 	ctx     context.Context
 	seed    uint64
 	rng     *rand.Rand
+	names   *rand.Rand // of entries of the waitlist
 	profile profile
 
 	activity *sale.Activity
 	facts    sale.Facts
 	queue    *carrier
+	outside  *outside
 	process  [2]*instance
 
 	actors  []*actor // that stand at a boundary, in the order in which they began
@@ -45,12 +47,13 @@ type run struct {
 	journal journal
 	states  invariant.States
 	trace   trace
-	failed  error // of the simulation itself
+	passed  []string // what passes of schedules say they did, by name
+	failed  error    // of the simulation itself
 }
 
 // chance draws what befalls a call, as the profile allows.
 func (r *run) chance(_ *actor, c *call) fault {
-	if c.side == queueSide && r.rng.Float64() < r.profile.unsent {
+	if c.side == queueSide && r.rng.Float64() < r.profile.unsent || c.side > pauseSide && r.rng.Float64() < r.profile.away {
 		return unsent
 	}
 	if c.side == pauseSide || r.rng.Float64() >= r.profile.rate {
@@ -157,12 +160,17 @@ func (r *run) happen() {
 		r.lose()
 	} else if n < 60 && r.profile.drops && r.queue.drop(r.rng) {
 		r.tell("a message is lost")
+	} else if n >= 60 && n < 140 {
+		r.buyersPay()
 	}
 }
 
 // pass lets virtual time pass.
 func (r *run) pass(d time.Duration) {
 	r.clock.advance(d)
+	if d >= 5*time.Second {
+		r.check(r.cache.forgetHints(r.ctx))
+	}
 	if r.aged += d; r.aged > time.Minute {
 		r.aged = 0
 		r.check(r.cache.forgetOrders(r.ctx, r.activity.ID))
@@ -220,6 +228,7 @@ func (r *run) look() {
 		r.states.Observe(orderID, status)
 	}
 	r.check(rows.Err())
+	r.noteOthers()
 }
 
 // check keeps the first error of the simulation itself, which ends the seed.

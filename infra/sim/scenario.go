@@ -3,7 +3,10 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
+
+	"holdfast/shared/sale"
 )
 
 // scenario is one thing that a function does, to be cut off at every boundary.
@@ -20,6 +23,8 @@ func (s *scenario) plan(*rand.Rand) profile {
 	if s.profile.capacity != 0 {
 		p.capacity, p.buckets, p.limit = s.profile.capacity, s.profile.buckets, s.profile.limit
 	}
+	p.refundRule, p.seats = s.profile.refundRule, s.profile.seats
+	p.penaltyRatio, p.depositRatio, p.cancellation, p.deadlineAfter = "0.3", "0.333333", sale.CancelPenalty, 10*time.Minute
 	return p
 }
 
@@ -77,7 +82,10 @@ func (r *run) toEnd(a *actor) {
 }
 
 // scenarios are what functions do, each from a state in which it has most to do.
-var scenarios = []scenario{
+var scenarios = slices.Concat(stockScenarios, moneyScenarios)
+
+// stockScenarios are those in which no money moves.
+var stockScenarios = []scenario{
 	{name: "reserve", target: func(r *run) *actor { return r.reserve(r.process[0], r.want("a", 1)) }},
 	{name: "reserve again what is pending", prepare: func(r *run) {
 		r.cutOff(r.reserve(r.process[0], r.want("a", 2)), queueSide, "send", 0, diesBefore)
@@ -137,9 +145,10 @@ var scenarios = []scenario{
 	}},
 }
 
-// mess leaves something of everything for repair: an order that waits for its acknowledgement, a cancelled one that waits for its
+// mess leaves something of everything for repair: a success of which nobody has decided what it becomes, an order that waits for its acknowledgement, a cancelled one that waits for its
 // release, a reservation whose message was never sent, a change of capacity and of the rules that Redis has not heard of.
 func mess(r *run) {
+	r.undecided("d")
 	r.reserved("a", 1)
 	r.cutOff(r.deliver(r.process[0], "create-orders", delivering, &r.queue.messages, 10), cacheSide, "ack.lua", 0, diesBefore)
 	r.queue.messages = nil

@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,7 +23,8 @@ func (w *world) newRun(ctx context.Context, seed uint64, profile func(*rand.Rand
 	if err := w.clean(ctx); err != nil {
 		return nil, err
 	}
-	r := &run{world: w, ctx: ctx, seed: seed, rng: rand.New(rand.NewPCG(seed, 0x686f6c6466617374)), queue: &carrier{},
+	r := &run{world: w, ctx: ctx, seed: seed, rng: rand.New(rand.NewPCG(seed, 0x686f6c6466617374)),
+		names: rand.New(rand.NewPCG(seed, 0x776169746c697374)), queue: &carrier{}, outside: &outside{published: make(map[string]int)},
 		parked: make(chan *actor)}
 	r.profile = profile(r.rng)
 	r.decide = r.chance
@@ -39,10 +42,19 @@ func (w *world) newRun(ctx context.Context, seed uint64, profile func(*rand.Rand
 // publish puts the sale up. Its salt comes from the seed, so that order ids, and with them their order and buckets, are the same again.
 func (r *run) publish(ctx context.Context) error {
 	on := r.process[0]
-	draft := sale.Activity{ID: fmt.Sprintf("sim-%d", r.seed), Kind: sale.Ticket, Mode: sale.Test, Title: "A seed",
+	draft := sale.Activity{ID: fmt.Sprintf("sim-%d", r.seed), Kind: sale.Ticket, Mode: cmp.Or(r.profile.mode, sale.Live), Title: "A seed",
 		OpensAt: epoch.Add(-time.Hour), ClosesAt: epoch.Add(24 * time.Hour), PerUserLimit: r.profile.limit, PayWindow: r.profile.payWindow,
 		Currency: "CNY", TicketTypes: []sale.TicketType{{ID: ticket, Title: "Standard", Capacity: r.profile.capacity, Buckets: r.profile.buckets,
 			Price: money.Of(decimal.RequireFromString(r.profile.price), "CNY")}}}
+	if r.profile.refundRule != "" {
+		draft.RefundRule = json.RawMessage(r.profile.refundRule)
+	}
+	if r.profile.seats {
+		r.profile.takeDeposits(&draft)
+	}
+	for i, amount := range r.profile.purses {
+		r.fund(fmt.Sprintf("user-%d", i), amount)
+	}
 	if _, _, err := on.Catalog.Create(ctx, draft, operator("activity.create", draft.ID)); err != nil {
 		return fmt.Errorf("creating the sale: %w", err)
 	}
@@ -76,9 +88,10 @@ func (r *run) settle() error {
 			}
 			r.complete(r.deliver(r.process[0], "create-orders", delivering, &r.queue.messages, 10))
 		}
+		r.settleOutside()
 		due := []job{expiring, compensating}
 		if minute == fullAt {
-			due = append(due, reconciling)
+			due = append(due, reconciling, checkingDeposits)
 		}
 		r.rng.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
 		for _, j := range due {
@@ -86,6 +99,7 @@ func (r *run) settle() error {
 		}
 	}
 	r.pass(30 * time.Second)
+	r.settleOutside()
 	return r.failed
 }
 
@@ -134,6 +148,11 @@ func (r *run) verdict(branches *invariant.Branches) (string, error) {
 		if report.InFlight != 0 {
 			wrong = append(wrong, fmt.Sprintf("%d orders are still on their way", report.InFlight))
 		}
+		more, err := r.moneyWrong(on)
+		if err != nil {
+			return "", err
+		}
+		wrong = append(wrong, more...)
 		fates := reading.Fates(wishes)
 		for _, id := range fates.Lost {
 			wrong = append(wrong, "lost: "+id.String())
@@ -142,6 +161,7 @@ func (r *run) verdict(branches *invariant.Branches) (string, error) {
 			wrong = append(wrong, "phantom: "+id.String())
 		}
 	}
+	r.readEnds(branches.Reach)
 	if err := branches.ReadRepairs(r.ctx, r.plain, r.activity.ID); err != nil {
 		return "", err
 	}

@@ -126,7 +126,7 @@ func (p *Report) add(r *run, wrong string, branches *invariant.Branches) {
 
 func (p *Report) finish() {
 	slices.SortFunc(p.Failures, func(a, b Failure) int { return int(min(1, max(-1, int64(a.Seed-b.Seed)))) })
-	for _, name := range invariant.RepairBranches() {
+	for _, name := range slices.Concat(invariant.RepairBranches(), moneyBranches) {
 		if p.Reached[name] == 0 {
 			p.Missing = append(p.Missing, name)
 		}

@@ -17,8 +17,10 @@ import (
 	"holdfast/shared/edge/boot"
 	"holdfast/shared/edge/queue"
 	"holdfast/shared/edge/schedule"
+	"holdfast/shared/edge/workflow"
 	"holdfast/shared/reconcile"
 	"holdfast/shared/sqltx"
+	"holdfast/shared/wallet"
 )
 
 // world is what seeds are played in, one after the other: two Redis servers, a MariaDB, a clock.
@@ -136,8 +138,16 @@ func (r *run) instance() *instance {
 	d := boot.Assemble(r.pool, r.cache.front, nil, r.clock.offset, slog.New(slog.DiscardHandler))
 	d.DB.Offset, d.DB.Pause = nil, pause // the wrapper of the driver gives the time
 	d.Checkout.OneByOne()
+	d.Checkout.NameEntriesBy(r.nameEntry)
+	d.Checkout.ChargeBy(r.outside)
+	d.Checkout.StartBy(r.outside.start)
+	d.Checkout.RingBy(r.outside.Ring)
+	d.Checkout.HintBy(wallet.New(r.cache.front))
 	d.Orders, d.Returns = r.queue, r.queue
+	d.Provider, d.Workflows, d.Bell, d.Topic = r.outside, r.outside, r.outside, r.outside
+	d.WebhookSecret = func(context.Context) ([]byte, error) { return providerKey, nil }
 	d.Reconcile = reconcile.New(d.DB, d.Stock, d.Catalog, d.Checkout, r.queue.Empty, nil)
+	d.Reconcile.OneByOne()
 	return &instance{Deps: d, handlers: map[job]lambda.Handler{
 		reserving:        api.NewReserveTicket(d),
 		cancelling:       api.NewCancelOrder(d),
@@ -147,5 +157,13 @@ func (r *run) instance() *instance {
 		compensating:     schedule.NewCompensateOrders(d),
 		expiring:         schedule.NewExpireOrders(d),
 		reconciling:      schedule.NewReconcileStock(d),
+		payingByWallet:   api.NewPayOrder(d),
+		notifying:        api.NewNotifyPayment(d),
+		confirming:       api.NewConfirmDeposit(d),
+		joining:          api.NewMyWaitlist(d),
+		noticing:         queue.NewSendNotices(d),
+		clocking:         workflow.NewSettleDeposit(d),
+		reminding:        workflow.NewRemindDeposit(d),
+		checkingDeposits: schedule.NewReconcileDeposits(d),
 	}}
 }

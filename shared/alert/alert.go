@@ -19,6 +19,7 @@ const (
 	PendingWithoutEntry Kind = "PENDING_WITHOUT_ENTRY"    // something is pending that the log does not know
 	PendingUnfit        Kind = "PENDING_UNFIT"            // a reservation that can never become an order
 	CompensationStuck   Kind = "COMPENSATION_STUCK"       // repair has failed again and again, and goes on trying
+	RefundFailed        Kind = "REFUND_FAILED"            // names the refund: the provider will not give it back, and its money waits
 )
 
 // Alert is what a person should look at.

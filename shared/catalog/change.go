@@ -134,6 +134,11 @@ func (c *Catalog) write(ctx context.Context, tx *sql.Tx, a *sale.Activity, chang
 			return err
 		}
 	}
+	if slices.ContainsFunc(changed, func(e edit) bool { return e.Field == "deposit" }) {
+		if err := addPolicy(ctx, tx, a, now); err != nil {
+			return err
+		}
+	}
 	detail, err := json.Marshal(map[string]any{"revision": a.Revision + 1, "edits": changed})
 	if err != nil {
 		return fmt.Errorf("writing an audit entry: %w", err)

@@ -76,7 +76,10 @@ func (c *Catalog) insert(ctx context.Context, tx *sql.Tx, draft *sale.Activity, 
 		key, taken := sqltx.DuplicateKey(err)
 		switch {
 		case err == nil:
-			return true, addStock(ctx, tx, draft, now)
+			if err := addStock(ctx, tx, draft, now); err != nil {
+				return false, err
+			}
+			return true, addPolicy(ctx, tx, draft, now)
 		case !taken:
 			return false, fmt.Errorf("inserting an activity: %w", err)
 		case key == "activity_number":

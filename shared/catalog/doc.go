@@ -6,6 +6,9 @@
 // change is listed at Change. Its number is the opening time in milliseconds that it was created with, plus one until free: the first
 // 48 bits of its order ids. It never changes, even when the opening does.
 //
+// The deposit policy of a draft is kept in versions: an edit adds one, and the highest holds. Published, no more are added, so that the
+// hash of a policy that a buyer agreed to can always be looked up.
+//
 //	revision       rises with every change by an operator: the ETag
 //	rules_version  rises with every change of window, limit or status: Redis applies only a higher one
 //	epoch          rises with every loading of Redis

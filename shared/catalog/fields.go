@@ -31,6 +31,7 @@ var settable = []field{
 	{"refundRule", func(a *sale.Activity) any { return a.RefundRule }},
 	{"saleTokenRequired", func(a *sale.Activity) any { return a.SaleTokenRequired }},
 	{"ticketTypes", func(a *sale.Activity) any { return a.TicketTypes }},
+	{"deposit", policyTerms},
 }
 
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -41,6 +42,7 @@ func normalize(a *sale.Activity) {
 	a.OpensAt = a.OpensAt.UTC().Truncate(time.Millisecond)
 	a.ClosesAt = a.ClosesAt.UTC().Truncate(time.Millisecond)
 	a.PayWindow = a.PayWindow.Truncate(time.Second)
+	a.Deposit = normalizePolicy(a.Deposit)
 	if textOrNull(a.Metadata) == nil {
 		a.Metadata = nil
 	}
@@ -57,6 +59,9 @@ func fingerprint(a *sale.Activity) (idempotency.BodyHash, error) {
 	body := make(map[string]any, len(settable))
 	for _, f := range settable {
 		body[f.name] = f.of(a)
+	}
+	if a.Deposit == nil { // so that a sale that was created before there were deposits has the same fingerprint
+		delete(body, "deposit")
 	}
 	text, err := json.Marshal(body)
 	if err != nil {

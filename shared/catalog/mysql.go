@@ -80,7 +80,10 @@ func many(ctx context.Context, q sqltx.Querier, where string, args ...any) ([]sa
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("reading activities: %w", err)
 	}
-	return found, addTypes(ctx, q, found)
+	if err := addTypes(ctx, q, found); err != nil {
+		return nil, err
+	}
+	return found, addPolicies(ctx, q, found)
 }
 
 func scanActivity(rows *sql.Rows) (sale.Activity, error) {

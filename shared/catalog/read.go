@@ -79,5 +79,10 @@ func (c *Catalog) LockShared(ctx context.Context, tx *sql.Tx, ids []string) (map
 	return locked, nil
 }
 
+// LockSharedByNumber is LockShared of the one activity that order ids with this number belong to. It returns ErrNotFound as a fault.
+func (c *Catalog) LockSharedByNumber(ctx context.Context, tx *sql.Tx, number int64) (*sale.Activity, error) {
+	return one(ctx, tx, ` WHERE number = ? LOCK IN SHARE MODE`, number)
+}
+
 // idsPerStatement keeps a list of ids, each up to 64 bytes and quoted, below sqltx.MaxStatement.
 const idsPerStatement = 100

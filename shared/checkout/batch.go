@@ -17,6 +17,7 @@ const (
 	poisonUser        = "the user id is empty or too long"
 	poisonQuantity    = "the quantity is out of range"
 	poisonAllocations = "the allocations do not fit the quantity or the buckets"
+	poisonPolicy      = "the activity sells deposit seats without a policy that says for how much"
 	poisonForeign     = "the order id is known with another user, ticket type or quantity"
 )
 
@@ -83,8 +84,19 @@ func unfit(m Message, a *sale.Activity) string {
 		return poisonQuantity
 	case m.Allocations.Units() != m.Quantity || !fits(m.Allocations, t.Buckets):
 		return poisonAllocations
+	case a.Kind == sale.Deposit && !holdsSomething(a.Deposit, t, m.Quantity):
+		return poisonPolicy
 	}
 	return ""
+}
+
+// holdsSomething says whether a policy asks for a deposit above nothing for so many units.
+func holdsSomething(p *sale.DepositPolicy, t sale.TicketType, quantity int) bool {
+	if p == nil {
+		return false
+	}
+	d := p.Terms(t.Price.Times(quantity), quantity).Deposit
+	return !d.IsZero() && !d.IsNegative()
 }
 
 // fits says whether allocations are in order, each bucket once, and of existing buckets.

@@ -75,20 +75,33 @@ func TestOrderOfSomebodyElseIsNotFound(t *testing.T) {
 	}
 }
 
-func TestPaidOrderIsCancellableOnlyWhenNothingWasPaidAndTheRuleAllows(t *testing.T) {
+func TestPaidOrderIsCancelledAsTheRefundRuleLeavesIt(t *testing.T) {
 	t.Parallel()
-	cases := map[string]struct {
+	const half, over = `{"from":"CLOSES_AT","steps":[{"before":"PT48H","ratio":"1"},{"before":"PT1H","ratio":"0.5"}]}`,
+		`{"from":"OPENS_AT","steps":[{"before":"PT0S","ratio":"1"}]}`
+	operators := func(scope checkout.RefundScope) checkout.Canceller {
+		by := byOperator()
+		by.Refund = scope
+		return by
+	}
+	for name, c := range map[string]struct {
 		price, rule string
 		by          checkout.Canceller
 		want        error
+		refunded    string
 	}{
-		"free, user, no rule":      {"0.00", "", byUser("u1"), checkout.ErrNotCancellable},
-		"free, user, rule":         {"0.00", `{"any":1}`, byUser("u1"), nil},
-		"free, operator, no rule":  {"0.00", "", byOperator(), nil},
-		"paid for, user, rule":     {"5.00", `{"any":1}`, byUser("u1"), checkout.ErrNotCancellable},
-		"paid for, operator, rule": {"5.00", `{"any":1}`, byOperator(), checkout.ErrNotCancellable},
-	}
-	for name, c := range cases {
+		"free, user, no rule":             {"0.00", "", byUser("u1"), checkout.ErrNotCancellable, "0.00"},
+		"free, user, rule":                {"0.00", half, byUser("u1"), nil, "0.00"},
+		"free, operator, no rule":         {"0.00", "", byOperator(), nil, "0.00"},
+		"paid for, user, no rule":         {"5.01", "", byUser("u1"), checkout.ErrNotCancellable, "0.00"},
+		"paid for, user, rule":            {"5.01", half, byUser("u1"), nil, "5.01"},
+		"paid for, user, too late":        {"5.01", over, byUser("u1"), checkout.ErrNotCancellable, "0.00"},
+		"paid for, operator, rule":        {"5.01", half, operators(checkout.RefundByRule), nil, "5.01"},
+		"paid for, operator, too late":    {"5.01", over, operators(checkout.RefundByRule), nil, "0.00"},
+		"paid for, operator, full":        {"5.01", over, operators(checkout.RefundFull), nil, "10.02"},
+		"paid for, operator, nothing":     {"5.01", half, operators(checkout.RefundNone), nil, "0.00"},
+		"paid for, user, unreadable rule": {"5.01", `{"any":1}`, byUser("u1"), checkout.ErrNotCancellable, "0.00"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, plan{price: c.price, refundRule: c.rule})
@@ -104,6 +117,9 @@ func TestPaidOrderIsCancellableOnlyWhenNothingWasPaidAndTheRuleAllows(t *testing
 			}
 			if _, sold := w.units(); (sold == 0) != (c.want == nil) {
 				t.Errorf("%d units are sold", sold)
+			}
+			if got := w.get(o.ID).Refunded.String(); got != c.refunded {
+				t.Errorf("%s went back, want %s", got, c.refunded)
 			}
 			w.agree()
 		})

@@ -6,13 +6,17 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	"holdfast/shared/deposit"
+	"holdfast/shared/notice"
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
 	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
+	"holdfast/shared/wallet"
 )
 
 // errGate is what a batch on trust ends with when a gate of the database refuses.
@@ -22,6 +26,9 @@ var errGate = errors.New("checkout: a gate refused")
 // already is reported as it stands; an id that is known for another wish is poison. Messages of a sale that was closed become
 // CANCELLED orders, as do those that the database has no units for or whose user holds too many. It is safe to call it twice, and
 // at once, with the same messages.
+//
+// Of a sale of deposit seats the deposit is frozen in the same transaction. A buyer who has too little money becomes CANCELLED
+// INSUFFICIENT_BALANCE and keeps nobody else back; so near the deadline that nobody could confirm, nothing is sold any more.
 //
 // On an error nothing is known to have been done and all messages must be delivered again: sqltx.ErrUnavailable when the database
 // could not be reached, sqltx.ErrCommitUnclear when a COMMIT stayed without answer and no row of it was found afterwards.
@@ -37,7 +44,17 @@ func (c *Checkout) CreateOrders(ctx context.Context, messages []Message) (Outcom
 	if err != nil {
 		return Outcome{}, err
 	}
+	c.afterBatch(ctx, out)
 	return out, nil
+}
+
+// afterBatch follows the commit of a batch: workflows of deposits start, and whoever sends notices is woken.
+func (c *Checkout) afterBatch(ctx context.Context, out Outcome) {
+	c.startDeposits(ctx, out.frozen)
+	c.afterDeposits(ctx, out.frozen)
+	if len(out.frozen) == 0 && out.told {
+		c.ring(ctx)
+	}
 }
 
 // manner is how a batch is written: on trust that Redis gave away what there is, or with care after a gate refused.
@@ -77,20 +94,42 @@ func (c *Checkout) writeBatch(ctx context.Context, tx *sql.Tx, b *batch, how man
 	fresh := slices.DeleteFunc(orders, func(o order.Order) bool { return !mine[o.ID] })
 	out.report(fit, known)
 	limits := limitsOf(activities)
+	deposits := depositsOf(activities, fresh, now)
 	if how == withCare {
-		if err := judgeFresh(ctx, tx, fresh, limits, now); err != nil {
+		if err := judgeFresh(ctx, tx, fresh, deposits, limits, now); err != nil {
 			return Outcome{}, err
 		}
+		deposits = depositsOf(activities, fresh, now)
 	}
-	if err := writeFresh(ctx, tx, fresh, limits, now); err != nil {
+	for _, i := range slices.Sorted(maps.Keys(deposits)) {
+		out.frozen = append(out.frozen, deposits[i])
+	}
+	if err := writeFresh(ctx, tx, fresh, limits, now, out.frozen...); err != nil {
 		return Outcome{}, gate(err, how)
 	}
+	if err := notice.Add(ctx, tx, freshNotices(fresh), now); err != nil {
+		return Outcome{}, err
+	}
 	out.add(fresh)
+	out.told = len(fresh) > 0
 	return out, nil
 }
 
-// plan makes an order of every id whose first fit message can become one: PAID when nothing is owed, else UNPAID with a deadline;
-// CANCELLED when the sale is closed. It gives all fit messages too; the rest is poison.
+// depositsOf gives the deposits that the live ones of new orders need, by the place of the order; orders of other sales have none.
+func depositsOf(activities map[string]*sale.Activity, fresh []order.Order, now time.Time) map[int]deposit.Record {
+	out := make(map[int]deposit.Record)
+	for i := range fresh {
+		o := &fresh[i]
+		if p := activities[o.ActivityID].Deposit; p != nil && o.Status.Live() {
+			out[i] = newDeposit(p, o, now)
+		}
+	}
+	return out
+}
+
+// plan makes an order of every id whose first fit message can become one: PAID when nothing is owed, UNPAID without a deadline when a
+// deposit is to hold it, else UNPAID with one; CANCELLED when the sale is closed, or it is too late for a deposit. It gives all fit
+// messages too; the rest is poison.
 func (b *batch) plan(activities map[string]*sale.Activity, now time.Time) (orders []order.Order, fit []Message, out Outcome) {
 	orders = make([]order.Order, 0, len(b.messages))
 	for _, m := range b.messages {
@@ -105,8 +144,11 @@ func (b *batch) plan(activities map[string]*sale.Activity, now time.Time) (order
 		}
 		o := newOrder(a, m, now)
 		switch {
-		case a.Status == sale.Closed || a.Status == sale.Cancelled:
+		case a.Status == sale.Closed, a.Status == sale.Cancelled, a.CancelledAt != nil:
 			o.Cancel(order.SaleClosed, now)
+		case a.Deposit != nil && !a.Deposit.FreezesAt(now):
+			o.Cancel(order.SaleClosed, now)
+		case a.Deposit != nil: // the deposit's own deadline holds
 		case o.Amount.IsZero():
 			o.Fulfil()
 		default:
@@ -154,8 +196,9 @@ func (out *Outcome) add(orders []order.Order) {
 	}
 }
 
-// writeFresh writes everything that goes with claimed orders, the buckets last.
-func writeFresh(ctx context.Context, tx *sql.Tx, fresh []order.Order, limits map[string]int, now time.Time) error {
+// writeFresh writes everything that goes with claimed orders, their deposits among it, and the buckets last. All deposits of a batch are
+// frozen by one statement per table.
+func writeFresh(ctx context.Context, tx *sql.Tx, fresh []order.Order, limits map[string]int, now time.Time, deposits ...deposit.Record) error {
 	holdings, buckets := make(order.Holdings), make(stock.BucketChanges)
 	var dead []order.Order
 	for i := range fresh {
@@ -173,6 +216,12 @@ func writeFresh(ctx context.Context, tx *sql.Tx, fresh []order.Order, limits map
 	if err := order.Hold(ctx, tx, holdings, limits, now); err != nil {
 		return err
 	}
+	if err := wallet.Apply(ctx, tx, freezeMoves(deposits), now); err != nil {
+		return err
+	}
+	if err := deposit.Insert(ctx, tx, deposits); err != nil {
+		return err
+	}
 	if err := order.Route(ctx, tx, fresh); err != nil {
 		return err
 	}
@@ -188,7 +237,7 @@ func writeFresh(ctx context.Context, tx *sql.Tx, fresh []order.Order, limits map
 // gate tells a refusal that a second run with care can settle from a failure. With care nothing is refused any more, since all was
 // decided on locked rows: then it is an error.
 func gate(err error, how manner) error {
-	if how == onTrust && (sqltx.CheckViolated(err) || errors.Is(err, stock.ErrBucketShort)) {
+	if how == onTrust && (sqltx.CheckViolated(err) || errors.Is(err, stock.ErrBucketShort) || errors.Is(err, wallet.ErrShort)) {
 		return fmt.Errorf("%w: %w", errGate, err)
 	}
 	return err

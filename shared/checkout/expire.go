@@ -9,8 +9,9 @@ import (
 
 // Expire cancels one page of unpaid orders whose deadline is reached, longest overdue first, and gives their units back. It returns
 // how many it cancelled, and how many were overdue in the page: fewer than limit means that no others were. Orders that somebody
-// else has locked are passed over, and paid or cancelled meanwhile they are left alone. An error of the database means that the
-// page was not cancelled; what Redis could not give back is left to repair.
+// else has locked are passed over, and paid or cancelled meanwhile they are left alone. A payment by the provider that is still pending
+// holds no order beyond its deadline: it is given up in the same transaction, and when its success comes after all, it makes a new order
+// or goes back. An error of the database means that the page was not cancelled; what Redis could not give back is left to repair.
 func (c *Checkout) Expire(ctx context.Context, limit int) (cancelled, overdue int, err error) {
 	now, err := c.db.Now(ctx, c.db)
 	if err != nil {
@@ -36,6 +37,9 @@ func (c *Checkout) Expire(ctx context.Context, limit int) (cancelled, overdue in
 	}
 	if err := c.Settle(ctx, Outcome{Cancelled: expired}); err != nil {
 		c.log.Warn("the units of expired orders are left to repair", "orders", len(expired), "error", err)
+	}
+	if len(expired) > 0 {
+		c.ring(ctx)
 	}
 	return len(expired), len(ids), nil
 }

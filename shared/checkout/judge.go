@@ -7,23 +7,29 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/shared/deposit"
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
 	"holdfast/shared/stock"
+	"holdfast/shared/wallet"
 )
 
-// judge decides in memory which new orders can be, given what users hold and what buckets have free by locked rows. It takes the
-// orders in the sequence in which Redis took the units, gives each its own buckets where they have enough, and takes what is
-// missing from the others of the type; held and free are used up on the way.
+// judge decides in memory which new orders can be, given what users hold, what their wallets have and what buckets have free by locked
+// rows. It takes the orders in the sequence in which Redis took the units, gives each its own buckets where they have enough, and takes
+// what is missing from the others of the type; held, money and free are used up on the way.
 type judge struct {
 	limits map[string]int // per activity
 	held   order.Holdings
 	free   map[stock.BucketKey]int
 	sizes  map[stock.TypeKey]int // number of buckets per type
+
+	money    map[wallet.Key]wallet.Balance // what is available goes down
+	deposits map[int]deposit.Record        // by the place of the order in the list
 }
 
 func newJudge(limits map[string]int, held order.Holdings, rows map[stock.TypeKey][]stock.BucketRow) *judge {
-	j := &judge{limits: limits, held: held, free: make(map[stock.BucketKey]int), sizes: make(map[stock.TypeKey]int)}
+	j := &judge{limits: limits, held: held, free: make(map[stock.BucketKey]int), sizes: make(map[stock.TypeKey]int),
+		money: make(map[wallet.Key]wallet.Balance)}
 	for t, buckets := range rows {
 		j.sizes[t] = len(buckets)
 		for _, b := range buckets {
@@ -55,11 +61,16 @@ func (j *judge) decide(orders []order.Order) verdict {
 			v.refused[i] = order.PurchaseLimit
 			continue
 		}
+		if !j.covers(i) {
+			v.refused[i] = order.InsufficientBalance
+			continue
+		}
 		given, ok := j.allocate(o)
 		if !ok {
 			v.refused[i] = order.InsufficientStock
 			continue
 		}
+		j.spend(i)
 		j.held[holder] += o.Quantity
 		if !slices.Equal(given, o.Allocations) {
 			o.Allocations = given
@@ -67,6 +78,25 @@ func (j *judge) decide(orders []order.Order) verdict {
 		}
 	}
 	return v
+}
+
+// covers says whether the wallet has what the deposit of the order at this place needs, if it has one that moves money.
+func (j *judge) covers(i int) bool {
+	d, needed := j.deposits[i]
+	if !needed || d.Mode == sale.Test {
+		return true
+	}
+	have, found := j.money[payerOf(&d)]
+	return found && !have.Available.Less(d.Deposit)
+}
+
+// spend takes the deposit of the order at this place off its wallet.
+func (j *judge) spend(i int) {
+	if d, needed := j.deposits[i]; needed && d.Mode != sale.Test {
+		have := j.money[payerOf(&d)]
+		have.Available = have.Available.Minus(d.Deposit)
+		j.money[payerOf(&d)] = have
+	}
 }
 
 // allocate takes the order's units from free, or nothing at all. It keeps as much as it can of the order's own allocation, so
@@ -106,12 +136,15 @@ func (j *judge) allocate(o *order.Order) (sale.Allocations, bool) {
 }
 
 // judgeFresh locks what the claimed orders need, decides which of them can be, and writes down who cannot and who was moved.
-func judgeFresh(ctx context.Context, tx *sql.Tx, fresh []order.Order, limits map[string]int, now time.Time) error {
+func judgeFresh(ctx context.Context, tx *sql.Tx, fresh []order.Order, deposits map[int]deposit.Record, limits map[string]int, now time.Time) error {
 	live, at := []order.Order{}, []int{}
-	wanted := make(order.Holdings)
+	wanted, needed := make(order.Holdings), make(map[int]deposit.Record)
 	var types []stock.TypeKey
 	for i := range fresh {
 		if o := &fresh[i]; o.Status.Live() {
+			if d, found := deposits[i]; found {
+				needed[len(live)] = d
+			}
 			live, at = append(live, *o), append(at, i)
 			wanted.Add(o)
 			types = append(types, stock.TypeKey{ActivityID: o.ActivityID, TicketType: o.TicketType})
@@ -121,11 +154,16 @@ func judgeFresh(ctx context.Context, tx *sql.Tx, fresh []order.Order, limits map
 	if err != nil {
 		return err
 	}
+	money, err := wallet.Lock(ctx, tx, payersOf(needed))
+	if err != nil {
+		return err
+	}
 	rows, err := stock.LockBuckets(ctx, tx, types)
 	if err != nil {
 		return err
 	}
 	j := newJudge(limits, held, rows)
+	j.money, j.deposits = money, needed
 	v := j.decide(live)
 	var moved, refused []order.Order
 	for i := range live {
@@ -143,4 +181,19 @@ func judgeFresh(ctx context.Context, tx *sql.Tx, fresh []order.Order, limits map
 		return err
 	}
 	return order.Move(ctx, tx, moved)
+}
+
+func payerOf(d *deposit.Record) wallet.Key {
+	return wallet.Key{UserID: d.UserID, Currency: d.Deposit.Currency}
+}
+
+// walletsOf are the wallets that deposits take from. TEST deposits take from none.
+func payersOf(deposits map[int]deposit.Record) []wallet.Key {
+	var keys []wallet.Key
+	for _, d := range deposits {
+		if d.Mode != sale.Test {
+			keys = append(keys, payerOf(&d))
+		}
+	}
+	return keys
 }

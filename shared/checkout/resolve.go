@@ -36,7 +36,7 @@ func (c *Checkout) resolve(ctx context.Context, meant Outcome, cause error) (Out
 	if err != nil && !errors.Is(err, sqltx.ErrCommitUnclear) { // the transaction only read: its own COMMIT decides nothing
 		return Outcome{}, fmt.Errorf("%w; and looking it up: %w", cause, err)
 	}
-	out := Outcome{Poison: meant.Poison}
+	out := Outcome{Poison: meant.Poison, frozen: meant.frozen, told: meant.told}
 	for i := range all {
 		o := &all[i]
 		row, found := rows[o.ID]

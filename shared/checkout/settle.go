@@ -31,6 +31,7 @@ const (
 func (c *Checkout) Settle(ctx context.Context, out Outcome) error {
 	t := c.tell(ctx, out, settleBudget, false)
 	c.noteAtOnce(ctx, t)
+	c.offerReleased(ctx, t)
 	return t.err()
 }
 

@@ -14,15 +14,26 @@ import (
 // one is returned as it stands, whatever it says. The caller releases the order when it is CANCELLED. It returns an error for a
 // reservation that does not fit its activity.
 func (c *Checkout) Tombstone(ctx context.Context, r sale.Reservation, reason order.Reason) (order.Order, error) {
-	return c.tombstone(ctx, r, reason, func(context.Context, *sql.Tx, *order.Order) error { return nil })
+	return c.tombstone(ctx, r, reason, nil, func(context.Context, *sql.Tx, *order.Order) error { return nil })
 }
 
-// tombstone runs also in the transaction when the row is its own.
-func (c *Checkout) tombstone(ctx context.Context, r sale.Reservation, reason order.Reason,
+// tombstone runs also in the transaction when the row is its own. A wish is kept once there is a CANCELLED row, whoever made it; while
+// there is a live one the call has not ended yet.
+func (c *Checkout) tombstone(ctx context.Context, r sale.Reservation, reason order.Reason, wish *Wish,
 	also func(ctx context.Context, tx *sql.Tx, o *order.Order) error) (o order.Order, err error) {
 	err = c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		o, err = c.writeTombstone(ctx, tx, r, reason, also)
-		return err
+		now, err := c.db.Now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		answered, err := wish.begin(ctx, tx, now)
+		if err != nil {
+			return err
+		}
+		if o, err = c.writeTombstone(ctx, tx, r, reason, also); err != nil || answered || o.Status.Live() {
+			return err
+		}
+		return wish.finish(ctx, tx, &o, now)
 	})
 	return o, err
 }

@@ -44,6 +44,8 @@ type plan struct {
 	dsn               string
 	redis             redis.UniversalClient
 	unloaded          bool // the activity stays out of Redis
+	deposit           *sale.DepositPolicy
+	mode              sale.Mode // LIVE
 }
 
 const ticket = "STANDARD"
@@ -113,6 +115,12 @@ func (w *world) publish(p plan) *sale.Activity {
 			Capacity: p.capacity, Buckets: p.buckets}}}
 	if p.refundRule == "" {
 		draft.RefundRule = nil
+	}
+	if p.mode != "" {
+		draft.Mode = p.mode
+	}
+	if p.deposit != nil {
+		draft.Kind, draft.Deposit = sale.Deposit, p.deposit
 	}
 	if _, _, err := w.catalog.Create(w.t.Context(), draft, operator("activity.create")); err != nil {
 		w.t.Fatal(err)

@@ -6,7 +6,11 @@ import (
 
 	"holdfast/shared/catalog"
 	"holdfast/shared/checkout"
+	"holdfast/shared/deposit"
+	"holdfast/shared/metric"
+	"holdfast/shared/payment"
 	"holdfast/shared/reconcile"
+	"holdfast/shared/reconcile/export"
 	"holdfast/shared/sale"
 	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
@@ -21,8 +25,16 @@ type Deps struct {
 	Reconcile *reconcile.Reconciler
 	Orders    Orders
 	Returns   Returns
-	Claims    Claims
-	Log       *slog.Logger // never gets tokens, user ids, or Idempotency-Keys
+	Workflows Workflows
+	Bell      Bell
+	Topic     Topic
+	Exports   export.Store     // nil: exports that are asked for wait
+	Provider  payment.Provider // nil: buyers can pay by their wallets only
+	// WebhookSecret gives the key that the payment provider signs its calls with. It returns an error when it cannot be read.
+	WebhookSecret func(ctx context.Context) ([]byte, error)
+	Claims        Claims
+	Metrics       *metric.Metrics // nil: nothing is counted
+	Log           *slog.Logger    // never gets tokens, user ids, or Idempotency-Keys
 }
 
 // Orders is the way to create-orders: a queue, whatever carries it.
@@ -45,6 +57,35 @@ type Returns interface {
 type Again struct {
 	Body  string
 	Times int
+}
+
+// Workflows starts what waits for the instants of a deposit.
+type Workflows interface {
+	// StartDeposit starts the execution of a deposit, which reminds the buyer and settles at the deadline. One that was started
+	// before counts as started. It makes one attempt and ends with ctx; an error loses nothing, since the row is the record, and the
+	// minute pass does what is overdue.
+	StartDeposit(ctx context.Context, e deposit.Execution) error
+}
+
+// Bell wakes the sender of notices.
+type Bell interface {
+	// Ring has send-notices look for notices that are due. It makes one attempt and ends with ctx; an error loses nothing, since
+	// the notices are rows, and the minute pass rings too.
+	Ring(ctx context.Context) error
+}
+
+// Topic is where notices are published for whoever subscribed.
+type Topic interface {
+	// Publish publishes messages and answers one error per message, in order; nil means that the topic has accepted it. It makes
+	// one attempt and ends with ctx.
+	Publish(ctx context.Context, messages []TopicMessage) []error
+}
+
+// TopicMessage is one message to a topic.
+type TopicMessage struct {
+	ID         string            // of the notice: the same when it is published again
+	Body       string            // JSON, the envelope of every event
+	Attributes map[string]string // what subscribers filter by, such as "type": "order.paid"; values are not empty
 }
 
 // Claims names the claims of a verified token that say who calls. They are fixed at the first deployment: another user claim

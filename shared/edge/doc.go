@@ -4,6 +4,8 @@
 //	api       HTTP through API Gateway
 //	queue     messages to create-orders, by any carrier, and what could not be handled
 //	schedule  jobs that a clock wakes
+//	topic     events, for whoever subscribed
+//	objects   files that people fetch
 //	deploy    what runs once per deployment
 //	boot      environment to clients
 //

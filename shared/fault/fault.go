@@ -34,6 +34,17 @@ const (
 	OrderNotCancellable    Code = "ORDER_NOT_CANCELLABLE"
 	OrderNotPayable        Code = "ORDER_NOT_PAYABLE"
 	OrderExpired           Code = "ORDER_EXPIRED"
+	InsufficientBalance    Code = "INSUFFICIENT_BALANCE"
+	MovementExists         Code = "MOVEMENT_EXISTS"
+	PaymentPending         Code = "PAYMENT_PENDING"
+	PaymentNotFound        Code = "PAYMENT_NOT_FOUND"
+	AmountDiffers          Code = "AMOUNT_DIFFERS"
+	RefundExists           Code = "REFUND_EXISTS"
+	RefundTooMuch          Code = "REFUND_TOO_MUCH"
+	ExtensionExists        Code = "EXTENSION_EXISTS"
+	ProviderUnavailable    Code = "PROVIDER_UNAVAILABLE"
+	DepositNotFrozen       Code = "DEPOSIT_NOT_FROZEN"
+	DepositDeadlinePassed  Code = "DEPOSIT_DEADLINE_PASSED"
 	ReconciliationNotFound Code = "RECONCILIATION_NOT_FOUND"
 	ReconciliationRunning  Code = "RECONCILIATION_RUNNING"
 	DifferenceNotFound     Code = "DIFFERENCE_NOT_FOUND"
@@ -51,6 +62,10 @@ const (
 	StockStoreUnavailable  Code = "STOCK_STORE_UNAVAILABLE"
 	OrderStoreUnavailable  Code = "ORDER_STORE_UNAVAILABLE"
 	QueueUnavailable       Code = "QUEUE_UNAVAILABLE"
+	NotSoldOut             Code = "NOT_SOLD_OUT"
+	AlreadyWaiting         Code = "ALREADY_WAITING"
+	NotWaiting             Code = "NOT_WAITING"
+	WaitlistClosed         Code = "WAITLIST_CLOSED"
 	Internal               Code = "INTERNAL"
 )
 
@@ -58,7 +73,7 @@ const (
 func (c Code) Retryable() bool {
 	switch c {
 	case RateLimited, SaleNotStarted, SaleNotReady, SaleSuspended, ReservationUnconfirmed, StockStoreUnavailable,
-		OrderStoreUnavailable, QueueUnavailable, ReconciliationRunning, Internal:
+		OrderStoreUnavailable, QueueUnavailable, ReconciliationRunning, ProviderUnavailable, Internal:
 		return true
 	}
 	return false

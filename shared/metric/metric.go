@@ -18,6 +18,10 @@ const (
 	RollbackRetryGiveUp = "seckill_rollback_retry_give_up"
 	// OrphanCompensation: the minute pass mended an order that one store knew and the other did not.
 	OrphanCompensation = "stock_orphan_compensation_total"
+	// DepositReconciliationDiff: a complete round of the daily reconcile found a difference of money.
+	DepositReconciliationDiff = "deposit_reconciliation_diff_total"
+	// DepositStaleFrozen: a complete round found a deposit FROZEN for 48 hours past its deadline or longer.
+	DepositStaleFrozen = "deposit_stale_frozen_count"
 )
 
 // Metrics writes counts. It is safe for use by many goroutines; a nil *Metrics writes nothing.

@@ -59,6 +59,11 @@ const (
 	PayTimeout        Reason = "PAY_TIMEOUT"
 	SaleClosed        Reason = "SALE_CLOSED" // the sale was closed before the reservation became an order
 	ByOperator        Reason = "OPERATOR"
+
+	InsufficientBalance Reason = "INSUFFICIENT_BALANCE" // the wallet held less than the deposit
+	Undeliverable       Reason = "UNDELIVERABLE"        // its message never came, and nobody had been promised an order
+	DepositForfeited    Reason = "DEPOSIT_FORFEITED"    // the buyer did not confirm in time
+	SaleCancelled       Reason = "SALE_CANCELLED"       // the sale was called off
 )
 
 // Source says which way an order came into the database.
@@ -69,7 +74,12 @@ const (
 	FromSale   Source = "SALE"   // a message of the queue
 	FromSweep  Source = "SWEEP"  // the pending sweep, from the log in Redis
 	FromCancel Source = "CANCEL" // a tombstone that stops what was only a reservation
+	FromOffer  Source = "OFFER"  // an offer of the waitlist
+	FromLate   Source = "LATE"   // a payment that came after its order was cancelled, or the tombstone of such an order
 )
+
+// PaidByDeposit is the paid_by of an order that was confirmed: its deposit paid for it, and a supplement perhaps.
+const PaidByDeposit = "DEPOSIT"
 
 // manualPrefix stands before the reference of an operator in paid_by.
 const manualPrefix = "MANUAL:"

@@ -28,6 +28,8 @@ func (r *Reconciler) actInRedis(ctx context.Context, d Difference, w Resolution,
 		return r.actSetCounter(ctx, d, l)
 	case ActRebuild:
 		return effect{"undo": "NOT_POSSIBLE", "did": "a load under a new epoch was asked for"}, r.requestRebuild(ctx, d.ActivityID)
+	case ActSettle:
+		return r.actSettle(ctx, d)
 	}
 	return nil, nil
 }
@@ -79,6 +81,19 @@ func (r *Reconciler) actCancel(ctx context.Context, d Difference, w Resolution) 
 		return nil, impossible("there is no such order any more")
 	}
 	return effect{"undo": "NOT_POSSIBLE", "did": "the order is CANCELLED"}, err
+}
+
+// actSettle settles a deposit as its deadline would have. What it moved can be given back by the operators' calls for money.
+func (r *Reconciler) actSettle(ctx context.Context, d Difference) (effect, error) {
+	id, err := sale.ParseOrderID(d.Subject)
+	if err != nil {
+		return nil, impossible("the difference names no order")
+	}
+	result, err := r.checkout.SettleDeposit(ctx, id)
+	if err == nil && result.Step == checkout.StepNotDue {
+		return nil, impossible("its deadline was put off and is not reached")
+	}
+	return effect{"undo": "NOT_POSSIBLE", "did": "the deposit is settled"}, err
 }
 
 // actSetCounter moves a counter by what it is off, as the log stands now. What undoes it is moving it back.

@@ -24,15 +24,22 @@ type CompensateConfig struct {
 
 // CompensateSummary says what a pass did.
 type CompensateSummary struct {
-	Loaded      int   `json:"loaded"`      // activities loaded into Redis
-	Rules       int   `json:"rules"`       // activities whose rules were brought up to date
-	Adjustments int   `json:"adjustments"` // adjustments finished
-	Suspected   int   `json:"suspected"`   // activities whose server has forgotten something, perhaps: a full reconcile was asked for
-	Pending     Swept `json:"pending"`
-	Retried     int   `json:"retried"`    // failures of the first layer that are done with
-	Released    int   `json:"released"`   // CANCELLED orders whose units are now known to be back
-	Adopted     int   `json:"adopted"`    // live orders that Redis had lost
-	Reconciled  int   `json:"reconciled"` // runs of the full reconcile that had been asked for
+	Loaded      int    `json:"loaded"`      // activities loaded into Redis
+	Rules       int    `json:"rules"`       // activities whose rules were brought up to date
+	Adjustments int    `json:"adjustments"` // adjustments finished
+	Suspected   int    `json:"suspected"`   // activities whose server has forgotten something, perhaps: a full reconcile was asked for
+	Pending     Swept  `json:"pending"`
+	Retried     int    `json:"retried"`  // failures of the first layer that are done with
+	Released    int    `json:"released"` // CANCELLED orders whose units are now known to be back
+	Adopted     int    `json:"adopted"`  // live orders that Redis had lost
+	Waitlists   Waited `json:"waitlists"`
+
+	Deposits SweptDeposits `json:"deposits"`
+	Payments SweptPayments `json:"payments"`
+	RolledUp int           `json:"rolledUp"` // movements of accounts that are no wallets, added to their rows
+
+	Reconciled int  `json:"reconciled"` // runs of the full reconcile that had been asked for
+	Rung       bool `json:"rung"`       // the sender of notices was woken for some that have been due too long
 }
 
 // Compensate is the minute pass of repair.
@@ -85,6 +92,12 @@ func (c *Compensate) Run(ctx context.Context) (CompensateSummary, error) {
 	errs = append(errs, err)
 	sum.Released, err = c.r.ReleaseUnreleased(ctx, c.cfg.PageSize)
 	errs = append(errs, err, c.adoptRecent(ctx, f.open, &sum))
+	errs = append(errs, c.sweepDeposits(ctx, &sum))
+	errs = append(errs, c.sweepPayments(ctx, &sum))
+	errs = append(errs, c.rollUp(ctx, &sum))
+	errs = append(errs, c.ringForNotices(ctx, &sum))
+	sum.Waitlists, err = c.passWaitlists(ctx, f.open)
+	errs = append(errs, err)
 	sum.Reconciled, err = c.r.RunQueued(ctx, max(0, time.Until(ends)))
 	return sum, errors.Join(append(errs, err)...)
 }

@@ -27,7 +27,18 @@ const (
 	BucketDiffers     DifferenceKind = "BUCKET_DIFFERS"     // a bucket in MySQL is not what its live orders add up to; "TYPE:bucket"
 	LimitDiffers      DifferenceKind = "LIMIT_DIFFERS"      // purchase_limit is not what the user's live orders add up to; user
 	StockLogDiffers   DifferenceKind = "STOCK_LOG_DIFFERS"  // stock_log and the order contradict each other; order
+
+	DepositDiffers    DifferenceKind = "DEPOSIT_DIFFERS"     // a deposit's parts do not add up, or are not what the ledger says; order
+	DepositStale      DifferenceKind = "DEPOSIT_STALE"       // a deposit is FROZEN long after its deadline; order
+	OrderMoneyDiffers DifferenceKind = "ORDER_MONEY_DIFFERS" // what an order was paid is not what the ledger says; order
+	WalletDiffers     DifferenceKind = "WALLET_DIFFERS"      // a wallet is not what its entries add up to; "user currency"
+	AccountDiffers    DifferenceKind = "ACCOUNT_DIFFERS"     // an account is not what it must be; "account currency"
 )
+
+// MoneyKinds lists the kinds that the daily reconcile of money finds; the others are the stock's.
+func MoneyKinds() []string {
+	return []string{string(DepositDiffers), string(DepositStale), string(OrderMoneyDiffers), string(WalletDiffers), string(AccountDiffers)}
+}
 
 // withinMySQL says whether MySQL contradicts itself by it: then nobody knows what is left to sell.
 func (k DifferenceKind) withinMySQL() bool {
@@ -46,6 +57,7 @@ const (
 	ActRebuild     Action = "REBUILD"             // build the set in Redis anew from MySQL
 	ActBucket      Action = "CORRECT_BUCKET"      // write the bucket from its live orders and adjustments
 	ActLimit       Action = "CORRECT_LIMIT"       // write the user's holding from the live orders
+	ActSettle      Action = "SETTLE_DEPOSIT"      // settle the deposit as its deadline would have
 )
 
 // actions lists what may be done about each kind; the first is proposed.
@@ -61,6 +73,11 @@ var actions = map[DifferenceKind][]Action{
 	BucketDiffers:     {ActBucket, ActNone},
 	LimitDiffers:      {ActLimit, ActNone},
 	StockLogDiffers:   {ActNone},
+	DepositDiffers:    {ActNone},
+	DepositStale:      {ActSettle, ActNone},
+	OrderMoneyDiffers: {ActNone},
+	WalletDiffers:     {ActNone},
+	AccountDiffers:    {ActNone},
 }
 
 // Actions gives what may be done about a difference, the proposed one first.

@@ -94,8 +94,10 @@ func recordDifferences(ctx context.Context, db *sqltx.DB, activityID string, fou
 		_, err := sqltx.ExecRows(ctx, tx, `INSERT INTO difference (activity_id, kind, subject, status, digest, evidence, proposed_action,
  found_at, seen_at) VALUES `, fresh, ` ON DUPLICATE KEY UPDATE occurrences = occurrences + 1, seen_at = VALUES(seen_at)`)
 		if err == nil && whole {
+			others := MoneyKinds() // of which this run knows nothing
 			_, err = tx.ExecContext(ctx, `UPDATE difference SET status = 'GONE', resolved_at = ?, revision = revision + 1
- WHERE activity_id = ? AND status = 'OPEN' AND seen_at < ?`, now, activityID, now)
+ WHERE activity_id = ? AND status = 'OPEN' AND seen_at < ? AND kind NOT IN `+sqltx.In(len(others)),
+				append([]any{now, activityID, now}, sqltx.Args(others)...)...)
 		}
 		if err != nil {
 			return fmt.Errorf("writing differences: %w", err)

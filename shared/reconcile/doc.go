@@ -13,6 +13,7 @@
 //	failures written down by the first      -> try again; after five times a person is told, and it goes on at longer intervals
 //	CANCELLED and not known to be released  -> release
 //	recent live rows that the log lacks     -> adopt, which asks for a full reconcile
+//	waitlists' sets other than their rows   -> add and remove; then offer what is free
 //	runs of the full reconcile asked for    -> do them in the time that is left
 //
 // A reservation that only Redis knows is always pending there, so the sweep finds all of them. An order that only MySQL knows is found by

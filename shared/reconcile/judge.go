@@ -362,7 +362,7 @@ func (p *pass) create(ctx context.Context, list []*judgment, swept *bool) error 
 			}
 		}
 	}
-	made, err := p.r.checkout.CreateOrders(ctx, batch)
+	made, err := p.r.checkout.CreateMissing(ctx, batch)
 	if err != nil {
 		return err
 	}

@@ -71,6 +71,9 @@ func (r *Reconciler) load(ctx context.Context, activityID string, l *lease) erro
 	if err := r.adoptChanged(ctx, a, epoch, began.Add(-changeMargin), l); err != nil {
 		return err
 	}
+	if _, err := r.syncWaiters(ctx, a); err != nil { // who waits keeps the public out from the first moment
+		return err
+	}
 	if err := r.stock.Open(ctx, a.ID, epoch); err != nil {
 		return err
 	}

@@ -90,21 +90,21 @@ func (x *logIndex) grow(size int) {
 func (p *pass) readLog(ctx context.Context, upTo int64, size int) (*logIndex, error) {
 	x := newLogIndex(upTo)
 	x.grow(size)
-	for cursor, pages := uint64(0), 0; ; pages++ {
-		page, err := p.r.stock.Log(ctx, p.a.ID, cursor, scanCount)
-		if err != nil {
-			return nil, err
-		}
+	cursor, pages := uint64(0), 0
+	read := func(ctx context.Context) (page stock.LogPage, more bool, err error) {
+		page, err = p.r.stock.Log(ctx, p.a.ID, cursor, scanCount)
+		cursor = page.Next
+		return page, cursor != 0, err
+	}
+	err := eachPage(ctx, p.r.ahead(), read, func(page stock.LogPage) error {
 		for i := range page.Movements {
 			x.add(&page.Movements[i])
 		}
-		if page.Next == 0 {
-			break
-		}
-		cursor = page.Next
-		if err := p.alive(ctx, pages); err != nil {
-			return nil, err
-		}
+		pages++
+		return p.alive(ctx, pages)
+	})
+	if err != nil {
+		return nil, err
 	}
 	x.settle()
 	return x, nil

@@ -23,11 +23,13 @@ func (p *pass) compareMarks(ctx context.Context) error {
 			s.users = append(s.users, user)
 		}
 	}
-	for cursor, pages := uint64(0), 0; ; pages++ {
-		page, err := p.r.stock.Marks(ctx, p.a.ID, cursor, scanCount)
-		if err != nil {
-			return err
-		}
+	cursor, pages := uint64(0), 0
+	read := func(ctx context.Context) (page stock.MarkPage, more bool, err error) {
+		page, err = p.r.stock.Marks(ctx, p.a.ID, cursor, scanCount)
+		cursor = page.Next
+		return page, cursor != 0, err
+	}
+	err := eachPage(ctx, p.r.ahead(), read, func(page stock.MarkPage) error {
 		for _, m := range page.Marks {
 			at, known := p.log.buyerOf[m.UserID]
 			if known {
@@ -37,13 +39,11 @@ func (p *pass) compareMarks(ctx context.Context) error {
 				suspect(m.UserID)
 			}
 		}
-		if page.Next == 0 {
-			break
-		}
-		cursor = page.Next
-		if err := p.alive(ctx, pages); err != nil {
-			return err
-		}
+		pages++
+		return p.alive(ctx, pages)
+	})
+	if err != nil {
+		return err
 	}
 	if err := p.addEntries(s, suspect); err != nil {
 		return err

@@ -34,6 +34,7 @@ type Reconciler struct {
 	log      *slog.Logger
 	metrics  *metric.Metrics // nil: nothing is counted
 	holder   string          // names this process in leases
+	stepwise bool            // one thing at a time
 }
 
 // New makes a Reconciler. empty may be nil: then a load does not wait for the queue. log may be nil: then nothing is logged.
@@ -43,3 +44,10 @@ func New(db *sqltx.DB, st *stock.Store, cat *catalog.Catalog, ck *checkout.Check
 	}
 	return &Reconciler{db: db, stock: st, catalog: cat, checkout: ck, empty: empty, log: log, holder: rand.Text()}
 }
+
+// OneByOne has pages read only when they are needed, and not one ahead of use, so that the same run can be made again step by step; it
+// is called before the first use, if at all.
+func (r *Reconciler) OneByOne() { r.stepwise = true }
+
+// ahead says whether pages are read while others are used.
+func (r *Reconciler) ahead() bool { return !r.stepwise }

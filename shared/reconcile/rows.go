@@ -19,17 +19,21 @@ const rowPage = 2000
 
 // rows is what one snapshot of MySQL says, order by order against the log and table against table.
 type rows struct {
-	p         *pass
-	at        time.Time // of the snapshot, by the clock of the database
-	residue   []sale.OrderID
-	shapes    map[shape]*shapeCount
-	statuses  *statuses
-	mismatch  []finding
-	checked   int64
-	plain     int64
-	twisted   map[sale.OrderID]bool // the stock log contradicts the order
-	pageOrder []orderLine
-	pageLog   []logLine
+	p        *pass
+	at       time.Time // of the snapshot, by the clock of the database
+	residue  []sale.OrderID
+	shapes   map[shape]*shapeCount
+	statuses *statuses
+	mismatch []finding
+	checked  int64
+	plain    int64
+	twisted  map[sale.OrderID]bool // the stock log contradicts the order
+}
+
+// rowsPage is one page of the snapshot: orders and their stock log, each in order of id.
+type rowsPage struct {
+	orders []orderLine
+	log    []logLine
 }
 
 // orderUnits are the units of a bucket that live orders have.
@@ -65,19 +69,8 @@ func (p *pass) readRows(ctx context.Context) (*rows, error) {
 		if r.at, err = p.r.db.Now(ctx, tx); err != nil {
 			return err
 		}
-		low, high := order.Range(p.a.Number)
-		for pages := 0; ; pages++ {
-			last, done, err := r.page(ctx, tx, low, high)
-			if err != nil {
-				return err
-			}
-			if done {
-				break
-			}
-			low = last
-			if err := p.alive(ctx, pages); err != nil {
-				return err
-			}
+		if err := r.compareOrders(ctx, tx); err != nil {
+			return err
 		}
 		if err := r.compareBuckets(ctx, tx); err != nil {
 			return err
@@ -108,64 +101,76 @@ func (r *Reconciler) inSnapshot(ctx context.Context, read func(tx *sql.Tx) error
 	return errors.Join(read(tx), tx.Rollback())
 }
 
-// page reads the orders after low and below high, with their stock log.
-func (r *rows) page(ctx context.Context, tx *sql.Tx, low, high sale.OrderID) (last sale.OrderID, done bool, err error) {
-	if err := r.readOrders(ctx, tx, low, high); err != nil {
-		return low, false, err
+// compareOrders reads all orders with their stock log and pairs them with the log of Redis.
+func (r *rows) compareOrders(ctx context.Context, tx *sql.Tx) error {
+	low, high := order.Range(r.p.a.Number)
+	pages := 0
+	read := func(ctx context.Context) (page rowsPage, more bool, err error) {
+		page, low, more, err = readRowsPage(ctx, tx, low, high)
+		return page, more, err
+	}
+	return eachPage(ctx, r.p.r.ahead(), read, func(page rowsPage) error {
+		r.joinLog(page)
+		for i := range page.orders {
+			r.take(&page.orders[i])
+		}
+		pages++
+		return r.p.alive(ctx, pages)
+	})
+}
+
+// readRowsPage reads the orders after low and below high, with their stock log, and says up to which id.
+func readRowsPage(ctx context.Context, tx *sql.Tx, low, high sale.OrderID) (page rowsPage, last sale.OrderID, more bool, err error) {
+	if page.orders, err = readOrders(ctx, tx, low, high); err != nil {
+		return page, low, false, err
 	}
 	last = high
-	if done = len(r.pageOrder) < rowPage; !done {
-		last = r.pageOrder[len(r.pageOrder)-1].id
+	if more = len(page.orders) == rowPage; more {
+		last = page.orders[len(page.orders)-1].id
 	}
-	if err := r.readStockLog(ctx, tx, low, last); err != nil {
-		return low, false, err
-	}
-	r.joinLog()
-	for i := range r.pageOrder {
-		r.take(&r.pageOrder[i])
-	}
-	return last, done, nil
+	page.log, err = readStockLog(ctx, tx, low, last)
+	return page, last, more, err
 }
 
 const selectOrderLines = `SELECT id, ticket_type, user_id, quantity, allocations, status FROM trade_order
  WHERE id > ? AND id < ? ORDER BY id LIMIT ?`
 
-func (r *rows) readOrders(ctx context.Context, tx *sql.Tx, low, high sale.OrderID) error {
+func readOrders(ctx context.Context, tx *sql.Tx, low, high sale.OrderID) ([]orderLine, error) {
 	found, err := tx.QueryContext(ctx, selectOrderLines, low[:], high[:], rowPage)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer found.Close()
-	r.pageOrder = r.pageOrder[:0]
+	page := make([]orderLine, 0, rowPage)
 	var id, ticketType, user, quantity, allocations, status sql.RawBytes
 	for found.Next() {
 		if err := found.Scan(&id, &ticketType, &user, &quantity, &allocations, &status); err != nil {
-			return err
+			return nil, err
 		}
 		units, err := strconv.Atoi(string(quantity))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		r.pageOrder = append(r.pageOrder, orderLine{id: sale.OrderID(id), user: string(user), units: units,
+		page = append(page, orderLine{id: sale.OrderID(id), user: string(user), units: units,
 			form: form{string(ticketType), string(allocations)}, status: order.Status(status)})
 	}
-	return found.Err()
+	return page, found.Err()
 }
 
 const selectLogLines = `SELECT order_id, direction, action, allocations, change_quantity, reconciliation_status FROM stock_log
  WHERE order_id > ? AND order_id <= ? ORDER BY order_id, direction`
 
-func (r *rows) readStockLog(ctx context.Context, tx *sql.Tx, low, last sale.OrderID) error {
+func readStockLog(ctx context.Context, tx *sql.Tx, low, last sale.OrderID) ([]logLine, error) {
 	found, err := tx.QueryContext(ctx, selectLogLines, low[:], last[:])
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer found.Close()
-	r.pageLog = r.pageLog[:0]
+	page := make([]logLine, 0, rowPage)
 	var id, direction, action, allocations, change, status sql.RawBytes
 	for found.Next() {
 		if err := found.Scan(&id, &direction, &action, &allocations, &change, &status); err != nil {
-			return err
+			return nil, err
 		}
 		l := logLine{id: sale.OrderID(id), action: string(action), allocations: string(allocations)}
 		var err1, err2, err3 error
@@ -173,30 +178,30 @@ func (r *rows) readStockLog(ctx context.Context, tx *sql.Tx, low, last sale.Orde
 		l.change, err2 = strconv.Atoi(string(change))
 		l.status, err3 = strconv.Atoi(string(status))
 		if err := errors.Join(err1, err2, err3); err != nil {
-			return err
+			return nil, err
 		}
-		r.pageLog = append(r.pageLog, l)
+		page = append(page, l)
 	}
-	return found.Err()
+	return page, found.Err()
 }
 
 // joinLog gives each order of the page its rows of the stock log; both lists are in order of id. A row of an order that there is not
 // contradicts.
-func (r *rows) joinLog() {
+func (r *rows) joinLog(page rowsPage) {
 	at := 0
-	for i := range r.pageLog {
-		l := &r.pageLog[i]
-		for at < len(r.pageOrder) && bytes.Compare(r.pageOrder[at].id[:], l.id[:]) < 0 {
+	for i := range page.log {
+		l := &page.log[i]
+		for at < len(page.orders) && bytes.Compare(page.orders[at].id[:], l.id[:]) < 0 {
 			at++
 		}
 		switch {
-		case at == len(r.pageOrder) || r.pageOrder[at].id != l.id:
+		case at == len(page.orders) || page.orders[at].id != l.id:
 			r.twist(l.id, "the stock log has it, and there is no order", map[string]any{"direction": l.direction})
 			r.statuses.set(l, inconsistent)
 		case l.direction < 0:
-			r.pageOrder[at].log[0] = l
+			page.orders[at].log[0] = l
 		default:
-			r.pageOrder[at].log[1] = l
+			page.orders[at].log[1] = l
 		}
 	}
 }

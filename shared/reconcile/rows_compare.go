@@ -62,20 +62,31 @@ func appliedUnits(ctx context.Context, tx *sql.Tx, activityID string) (map[bucke
 
 const selectLimitLines = `SELECT user_id, quantity FROM purchase_limit WHERE activity_id = ? AND user_id > ? ORDER BY user_id LIMIT ?`
 
+// limitLine is what one user holds by purchase_limit.
+type limitLine struct {
+	user string
+	held int
+}
+
 // compareLimits holds what users hold by purchase_limit against their live orders.
 func (r *rows) compareLimits(ctx context.Context, tx *sql.Tx) error {
-	for after, pages := "", 0; ; pages++ {
-		n, last, err := r.limitPage(ctx, tx, after)
-		if err != nil {
-			return err
+	after, pages := "", 0
+	read := func(ctx context.Context) (page []limitLine, more bool, err error) {
+		if page, err = readLimits(ctx, tx, r.p.a.ID, after); err != nil || len(page) < rowPage {
+			return page, false, err
 		}
-		if n < rowPage {
-			break
+		after = page[len(page)-1].user
+		return page, true, nil
+	}
+	err := eachPage(ctx, r.p.r.ahead(), read, func(page []limitLine) error {
+		for i := range page {
+			r.compareLimit(&page[i])
 		}
-		after = last
-		if err := r.p.alive(ctx, pages); err != nil {
-			return err
-		}
+		pages++
+		return r.p.alive(ctx, pages)
+	})
+	if err != nil {
+		return err
 	}
 	for i := range r.p.log.buyers {
 		if b := &r.p.log.buyers[i]; !b.counted && b.rows != 0 {
@@ -85,34 +96,37 @@ func (r *rows) compareLimits(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-func (r *rows) limitPage(ctx context.Context, tx *sql.Tx, after string) (n int, last string, err error) {
-	found, err := tx.QueryContext(ctx, selectLimitLines, r.p.a.ID, after, rowPage)
+func readLimits(ctx context.Context, tx *sql.Tx, activityID, after string) ([]limitLine, error) {
+	found, err := tx.QueryContext(ctx, selectLimitLines, activityID, after, rowPage)
 	if err != nil {
-		return 0, "", err
+		return nil, err
 	}
 	defer found.Close()
-	x := r.p.log
+	page := make([]limitLine, 0, rowPage)
 	var user, quantity sql.RawBytes
 	for found.Next() {
 		if err := found.Scan(&user, &quantity); err != nil {
-			return 0, "", err
+			return nil, err
 		}
 		held, err := strconv.Atoi(string(quantity))
 		if err != nil {
-			return 0, "", err
+			return nil, err
 		}
-		n, last = n+1, string(user)
-		at, known := x.buyerOf[last]
-		ofOrders := 0
-		if known {
-			x.buyers[at].counted = true
-			ofOrders = int(x.buyers[at].rows)
-		}
-		if held != ofOrders {
-			r.limitDiffers(last, held, ofOrders)
-		}
+		page = append(page, limitLine{string(user), held})
 	}
-	return n, last, found.Err()
+	return page, found.Err()
+}
+
+func (r *rows) compareLimit(l *limitLine) {
+	x := r.p.log
+	ofOrders := 0
+	if at, known := x.buyerOf[l.user]; known {
+		x.buyers[at].counted = true
+		ofOrders = int(x.buyers[at].rows)
+	}
+	if l.held != ofOrders {
+		r.limitDiffers(l.user, l.held, ofOrders)
+	}
 }
 
 func (r *rows) limitDiffers(user string, held, ofOrders int) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/shared/alert"
+	"holdfast/shared/catalog"
 	"holdfast/shared/checkout"
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
@@ -127,7 +128,8 @@ func (r *Reconciler) sweepPage(ctx context.Context, activityID string, ids []sal
 }
 
 // createMissing runs the create-orders transaction on what the log in Redis says of reservations without a row. What it finds that can
-// become no order is an alert.
+// become no order is an alert. A deposit seat that nobody was promised becomes a CANCELLED row instead: no money may be frozen for a
+// buyer who was told that it did not work.
 func (r *Reconciler) createMissing(ctx context.Context, activityID string, ids []sale.OrderID) (checkout.Outcome, error) {
 	if len(ids) == 0 {
 		return checkout.Outcome{}, nil
@@ -137,8 +139,15 @@ func (r *Reconciler) createMissing(ctx context.Context, activityID string, ids [
 		return checkout.Outcome{}, err
 	}
 	var batch []checkout.Message
+	var unpromised []sale.Reservation
+	holdsMoney, err := r.holdsMoney(ctx, activityID)
+	if err != nil {
+		return checkout.Outcome{}, err
+	}
 	for i, e := range entries {
 		switch {
+		case e.Found && e.HasTaken && e.Standing != stock.Dead && holdsMoney && !e.Sent:
+			unpromised = append(unpromised, e.Reservation)
 		case e.Found && e.HasTaken && e.Standing != stock.Dead:
 			batch = append(batch, checkout.Message{Reservation: e.Reservation})
 		case !e.Found || !e.HasTaken:
@@ -147,6 +156,7 @@ func (r *Reconciler) createMissing(ctx context.Context, activityID string, ids [
 		}
 	}
 	made, err := r.createEach(ctx, batch)
+	err = errors.Join(err, r.giveUpEach(ctx, unpromised, &made))
 	for _, p := range made.Poison {
 		r.alert(ctx, alert.Alert{Kind: alert.PendingUnfit, Subject: p.Message.OrderID.String(), ActivityID: activityID,
 			Evidence: map[string]any{"reason": p.Reason, "ticketType": p.Message.TicketType, "quantity": p.Message.Quantity,
@@ -155,10 +165,36 @@ func (r *Reconciler) createMissing(ctx context.Context, activityID string, ids [
 	return made, err
 }
 
+// holdsMoney says whether an order of the activity freezes money.
+func (r *Reconciler) holdsMoney(ctx context.Context, activityID string) (bool, error) {
+	a, err := catalog.Get(ctx, r.db, activityID)
+	if err != nil {
+		return false, err
+	}
+	return a.Kind == sale.Deposit, nil
+}
+
+// giveUpEach puts CANCELLED rows in the place of reservations, unless their messages were faster, and adds the rows to what was made.
+func (r *Reconciler) giveUpEach(ctx context.Context, list []sale.Reservation, made *checkout.Outcome) error {
+	var errs []error
+	for _, res := range list {
+		o, err := r.checkout.Tombstone(ctx, res, order.Undeliverable)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("giving up an unpromised deposit seat: %w", err))
+		case o.Status.Live():
+			made.Live = append(made.Live, o)
+		default:
+			made.Cancelled = append(made.Cancelled, o)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // createEach makes orders of a batch, and of each reservation alone when the batch fails for another reason than a database that is
 // away: the one to blame then fails alone. It returns what was made, with the errors.
 func (r *Reconciler) createEach(ctx context.Context, batch []checkout.Message) (checkout.Outcome, error) {
-	made, err := r.checkout.CreateOrders(ctx, batch)
+	made, err := r.checkout.CreateMissing(ctx, batch)
 	if err == nil {
 		return made, nil
 	}

@@ -96,9 +96,10 @@ type Activity struct {
 	RefundRule        json.RawMessage // what of a paid order comes back on cancellation; absent: nothing
 	SaleTokenRequired bool
 	TicketTypes       []TicketType
-	Epoch             int64 // how often Redis was loaded from MySQL
-	RulesVersion      int64 // rises with every change of window, limit or status
-	Revision          int64 // rises with every change; the ETag
+	Deposit           *DepositPolicy // of kind DEPOSIT only
+	Epoch             int64          // how often Redis was loaded from MySQL
+	RulesVersion      int64          // rises with every change of window, limit or status
+	Revision          int64          // rises with every change; the ETag
 	CancelledAt       *time.Time
 	CreatedAt         time.Time
 	UpdatedAt         time.Time

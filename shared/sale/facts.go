@@ -13,6 +13,8 @@ type Facts struct {
 	Currency   string     `json:"currency"`
 	Types      []TypeFact `json:"types"`
 	SaleToken  bool       `json:"saleTokenRequired,omitempty"`
+
+	Deposit *DepositPolicy `json:"deposit,omitempty"` // of kind DEPOSIT only
 }
 
 // TypeFact is what never changes about a ticket type.
@@ -25,7 +27,7 @@ type TypeFact struct {
 // Facts gives the activity's unchanging part. It only makes sense once the activity has left DRAFT.
 func (a *Activity) Facts() Facts {
 	f := Facts{ActivityID: a.ID, Number: a.Number, Salt: a.Salt, Kind: a.Kind, Mode: a.Mode, Currency: a.Currency,
-		SaleToken: a.SaleTokenRequired}
+		SaleToken: a.SaleTokenRequired, Deposit: a.Deposit}
 	for _, t := range a.TicketTypes {
 		f.Types = append(f.Types, TypeFact{ID: t.ID, Price: t.Price, Capacities: Spread(t.Capacity, t.Buckets)})
 	}
@@ -44,3 +46,12 @@ func (f *Facts) Type(id string) (TypeFact, bool) {
 
 // OrderID is the id of the wish that a user named by an Idempotency-Key.
 func (f *Facts) OrderID(user, key string) OrderID { return NewOrderID(f.Number, f.Salt, user, key) }
+
+// TypeIDs are the ids of the ticket types, in their order.
+func (f *Facts) TypeIDs() []string {
+	out := make([]string, len(f.Types))
+	for i := range f.Types {
+		out[i] = f.Types[i].ID
+	}
+	return out
+}

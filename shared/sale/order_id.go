@@ -17,22 +17,44 @@ type OrderID [16]byte
 var ErrBadOrderID = errors.New("sale: not an order id")
 
 // Domain bytes keep the inputs of the HMAC apart, so that no two purposes can make the same id from the same text.
-const domainUserKey byte = 1
+const (
+	domainUserKey byte = 1
+	domainOffer   byte = 2
+)
 
 // MaxNumber is the largest activity number that an id can carry: 48 bits.
 const MaxNumber int64 = 1<<48 - 1
 
 // NewOrderID makes the id of the wish that a user named by key, in the activity with this number and salt.
 func NewOrderID(number int64, salt []byte, user, key string) OrderID {
-	mac := hmac.New(sha256.New, salt)
-	mac.Write([]byte{domainUserKey})
-	var length [4]byte // length-prefixed, so that ("ab","c") and ("a","bc") differ
-	binary.BigEndian.PutUint32(length[:], uint32(len(user)))
-	mac.Write(length[:])
-	mac.Write([]byte(user))
-	mac.Write([]byte(key))
-	sum := mac.Sum(nil)
+	return newOrderID(number, salt, domainUserKey, user, key)
+}
 
+// newOrderID makes the id that two texts name within a domain.
+func newOrderID(number int64, salt []byte, domain byte, first, second string) OrderID {
+	mac := hmac.New(sha256.New, salt)
+	mac.Write([]byte{domain})
+	var length [4]byte // length-prefixed, so that ("ab","c") and ("a","bc") differ
+	binary.BigEndian.PutUint32(length[:], uint32(len(first)))
+	mac.Write(length[:])
+	mac.Write([]byte(first))
+	mac.Write([]byte(second))
+	return orderID(number, mac.Sum(nil))
+}
+
+// NewOfferID makes the id of the order that is offered to an entry of the waitlist at its n-th attempt, from 0.
+func NewOfferID(number int64, salt []byte, entry EntryID, n int) OrderID {
+	mac := hmac.New(sha256.New, salt)
+	mac.Write([]byte{domainOffer})
+	mac.Write(entry[:])
+	var attempt [4]byte
+	binary.BigEndian.PutUint32(attempt[:], uint32(n))
+	mac.Write(attempt[:])
+	return orderID(number, mac.Sum(nil))
+}
+
+// orderID puts the number and the HMAC together.
+func orderID(number int64, sum []byte) OrderID {
 	var id OrderID
 	var n [8]byte
 	binary.BigEndian.PutUint64(n[:], uint64(number))

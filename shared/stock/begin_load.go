@@ -26,7 +26,7 @@ func (s *Store) Begin(ctx context.Context, f sale.Facts, r sale.Rules, epoch int
 	}
 	k := keysOf(f.ActivityID)
 	reply, err := s.run(ctx, lua.BeginLoad,
-		[]string{k.rules(), k.buyers(), k.log(), k.pending(), k.facts()},
+		append([]string{k.rules(), k.buyers(), k.log(), k.pending(), k.facts()}, k.waitersOf(f.TypeIDs())...),
 		[]any{epoch, facts, status, r.OpensAt.UnixMilli(), r.ClosesAt.UnixMilli(), r.Limit, r.Version, s.offsetMs()},
 		originalCounters(f)...)
 	return loaded(lua.BeginLoad, reply, err, "BEGUN")

@@ -34,15 +34,21 @@ type staged struct {
 	*testSale
 	pending, acknowledged, dead, lost sale.Reservation
 	next                              ReserveRequest // not made yet
+	waiter                            sale.EntryID   // waits for a unit of the type waited
 }
+
+// waited is a type that somebody waits for.
+const waited = "WAITED"
 
 func stage(s *testSale) *staged {
 	s.t.Helper()
-	g := &staged{testSale: s, next: s.wish("next", "k", 2), lost: lostOrder(s, "lost", 1, 2)}
+	g := &staged{testSale: s, next: s.wish("next", "k", 2), waiter: sale.EntryID{1}, lost: lostOrder(s, "lost", 1, 2)}
 	g.pending, g.acknowledged, g.dead = s.take("p", "k", 3), s.take("a", "k", 2), s.take("d", "k", 1)
 	s.ack(g.acknowledged)
 	s.release(g.dead)
 	_, err := s.store.AdjustStock(s.ctx(), s.facts, Adjustment{"before", standard, 4})
+	s.must(err)
+	_, err = s.store.AddWaiters(s.ctx(), s.id(), waited, []sale.EntryID{g.waiter})
 	s.must(err)
 	s.must(s.store.CacheOrder(s.ctx(), s.id(), g.pending.OrderID, 1, []byte("{}")))
 	return g
@@ -80,6 +86,22 @@ func scenarios() []scenario {
 			return st.Adopt(ctx, s.id(), s.epoch, Page{Live: []sale.Reservation{s.lost}, Dead: []DeadMark{{s.next.OrderID, "next", "USER"}},
 				Adjustments: []Adjusted{{Adjustment{"late", standard, 1}, sale.Split{{Bucket: 0, Delta: 1}}}}})
 		}},
+		{script: lua.GateWaitlist, act: func(ctx context.Context, st *Store, s *staged) error { // more than there are, so it waits
+			_, err := st.GateWaitlist(ctx, s.id(), standard, sale.EntryID{7}, MaxQuantity)
+			return err
+		}},
+		{script: lua.AddWaiters, act: func(ctx context.Context, st *Store, s *staged) error {
+			_, err := st.AddWaiters(ctx, s.id(), standard, []sale.EntryID{{7}, {8}})
+			return err
+		}},
+		{script: lua.LeaveWaitlist, full: true, act: func(ctx context.Context, st *Store, s *staged) error {
+			_, err := st.LeaveWaitlist(ctx, s.id(), waited, []sale.EntryID{s.waiter, {9}})
+			return err
+		}},
+		{script: lua.ReadWaiters, reads: true, full: true, act: func(ctx context.Context, st *Store, s *staged) error {
+			_, err := st.Waiting(ctx, s.id(), []string{standard, waited})
+			return err
+		}},
 		{script: lua.OpenLoad, act: func(ctx context.Context, st *Store, s *staged) error { return st.Open(ctx, s.id(), s.epoch) }},
 		{script: lua.ChangeRules, act: func(ctx context.Context, st *Store, s *staged) error {
 			_, err := st.ChangeRules(ctx, s.id(), newer(s))
@@ -102,6 +124,9 @@ func scenarios() []scenario {
 		{script: lua.ReadRun, reads: true, full: true, act: func(ctx context.Context, st *Store, s *staged) error {
 			_, err := st.RunID(ctx, s.id())
 			return err
+		}},
+		{script: lua.MarkSent, act: func(ctx context.Context, st *Store, s *staged) error {
+			return st.MarkSent(ctx, s.id(), s.pending.OrderID)
 		}},
 		{script: lua.MarkWhole, act: func(ctx context.Context, st *Store, s *staged) error {
 			run, err := New(s.rdb, nil).RunID(ctx, s.id()) // on a connection that no test disturbs
@@ -135,7 +160,8 @@ func forEachScript(t *testing.T, rdb redis.UniversalClient, body func(t *testing
 }
 
 func (s *staged) allKeys() []string {
-	return append(s.setKeys(), keysOf(s.id()).order(s.pending.OrderID))
+	k := keysOf(s.id())
+	return append(s.setKeys(), k.order(s.pending.OrderID), k.waiters(standard), k.waiters(waited))
 }
 
 func TestEveryScriptHasAScenario(t *testing.T) {
@@ -190,7 +216,8 @@ func TestActivitiesNeverShareAKey(t *testing.T) {
 	seen := map[string]string{}
 	for _, id := range []string{"act", "act_1", "act_1_x", "act-1", "Act_1", "a{b}c", "a{b}d", strings.Repeat("x", 64), strings.Repeat("x", 63)} {
 		k := keysOf(id)
-		for _, key := range []string{k.facts(), k.rules(), k.buyers(), k.log(), k.pending(), k.order(sale.OrderID{})} {
+		for _, key := range []string{k.facts(), k.rules(), k.buyers(), k.log(), k.pending(), k.order(sale.OrderID{}),
+			k.waiters("a"), k.waiters("a_1")} {
 			if other, found := seen[key]; found {
 				t.Errorf("%s and %s share %s", id, other, key)
 			}

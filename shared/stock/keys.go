@@ -8,8 +8,8 @@ import (
 
 // keys builds the name of every key in Redis, and nothing else does. All keys of an activity bear its id as hash tag, so that one
 // script can touch them in a cluster; an activity split into segments would bear "activityId:segment" there. The five keys of the
-// set have no TTL: Begin makes them and an archive job removes them together, except the facts, once every order is final. Nobody
-// but the scripts writes to them, save SetFinal.
+// set and its waiters have no TTL: Begin makes the set and an archive job removes it whole, except the facts, once every order is final.
+// Nobody but the scripts writes to them, save SetFinal.
 type keys struct{ tag string }
 
 func keysOf(activityID string) keys { return keys{tag: "hf:{" + activityID + "}:"} }
@@ -34,12 +34,26 @@ func (k keys) buyers() string { return k.tag + "buyers" }
 //	t<id16>            "<seq> 0 0 <reason> - u<user>"                       dead marker of an id that had not been taken
 //	xt<id16>           "<seq> <before> <quantity> <reason>"                 died: the units went back; before is units left then
 //	mt<id16>           "<seq> <alloc>"                                      MySQL allocated otherwise, and this holds
+//	st<id16>           "<seq>"                                              of a deposit seat: its buyer was promised an order
 //	a<adjustmentId>    "<seq> <type> <split>"                               capacity changed
 //	ia<adjustmentId>   "<seq> <type> <split>"                               that change was taken back; "- -" if it never was
 func (k keys) log() string { return k.tag + "log" }
 
 // pending is a zset: "t<id16>" with the entry's seq, from taking until MySQL is known to have the order or its end.
 func (k keys) pending() string { return k.tag + "pending" }
+
+// waiters is a set: the 16 bytes of the ids of waitlist entries that wait for a type. It is there while anybody waits and shuts the
+// public out; rows of MySQL say who waits.
+func (k keys) waiters(ticketType string) string { return k.tag + "waiters:" + ticketType }
+
+// waitersOf gives the waiters' keys of some types, in their order.
+func (k keys) waitersOf(types []string) []string {
+	out := make([]string, len(types))
+	for i, t := range types {
+		out[i] = k.waiters(t)
+	}
+	return out
+}
 
 // order is a string, TTL 60 s: a digit for how far the order is on its way, then its JSON. Reading functions may find it gone at
 // any time.

@@ -21,6 +21,7 @@ const (
 	KindMoved                    // OrderID, Allocations: what holds instead of the taken entry's
 	KindAdjusted                 // AdjustmentID, Type, Split
 	KindUndone                   // AdjustmentID, Type, Split of the adjustment taken back; both empty if it never was
+	KindSent                     // OrderID: its buyer was promised an order; moves no units
 )
 
 // Movement is one entry of the log.
@@ -53,7 +54,7 @@ func parseMovement(field, value string) (Movement, error) {
 	if err != nil {
 		return Movement{}, err
 	}
-	columns := map[Kind]int{KindTaken: 6, KindDead: 4, KindMoved: 2, KindAdjusted: 3, KindUndone: 3}[m.Kind]
+	columns := columnsOf[m.Kind]
 	parts := strings.SplitN(value, " ", columns)
 	if len(parts) != columns {
 		return Movement{}, badEntry(m)
@@ -82,13 +83,18 @@ func parseMovement(field, value string) (Movement, error) {
 	return m, nil
 }
 
+// columnsOf is how many words a value of each kind has.
+var columnsOf = [...]int{KindTaken: 6, KindDead: 4, KindMoved: 2, KindAdjusted: 3, KindUndone: 3, KindSent: 1}
+
+// prefixes tell the kind by a field's name.
+var prefixes = [...]struct {
+	prefix string
+	kind   Kind
+}{{"t", KindTaken}, {"xt", KindDead}, {"mt", KindMoved}, {"a", KindAdjusted}, {"ia", KindUndone}, {"st", KindSent}}
+
 // parseField reads kind and id out of a field's name.
 func parseField(field string) (m Movement, err error) {
-	kinds := []struct {
-		prefix string
-		kind   Kind
-	}{{"t", KindTaken}, {"xt", KindDead}, {"mt", KindMoved}, {"a", KindAdjusted}, {"ia", KindUndone}}
-	for _, k := range kinds {
+	for _, k := range prefixes {
 		id, found := strings.CutPrefix(field, k.prefix)
 		if !found {
 			continue

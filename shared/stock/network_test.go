@@ -217,8 +217,8 @@ func TestScriptItselfRefusesWhatIsNoQuantity(t *testing.T) {
 	k, id := keysOf(s.id()), s.facts.OrderID("u1", "k")
 	before := s.dump()
 	for _, quantity := range []string{"0", "-1", "1.5", "", "two", "2147483648", "nan", "-nan", "inf", "-inf"} {
-		reply, err := s.store.run(s.ctx(), lua.Reserve, []string{k.rules(), k.buyers(), k.log(), k.pending()},
-			[]any{entryField(id), userField("u1"), counterField(standard), quantity, 0, 2, "0"})
+		reply, err := s.store.run(s.ctx(), lua.Reserve, []string{k.rules(), k.buyers(), k.log(), k.pending(), k.waiters(standard)},
+			[]any{entryField(id), userField("u1"), counterField(standard), quantity, 0, 2, "0", "0"})
 		_, short := reply.(int64)
 		text, _ := reply.(string)
 		if err == nil && !short && text != "BAD_QUANTITY" && !strings.HasPrefix(text, "LIMIT ") {

@@ -24,6 +24,7 @@ type Entry struct {
 	Standing    Standing         // Pending, Acknowledged or Dead
 	Reason      string           // of Dead
 	HasTaken    bool             // false: a dead marker, for which nothing had been taken
+	Sent        bool             // of a deposit seat: its buyer was promised an order. Reserve does not say it
 }
 
 // Found is an entry, or that there is none.
@@ -92,7 +93,7 @@ func (s *Store) readEntries(ctx context.Context, activityID string, ids []sale.O
 	return page, nil
 }
 
-// readEntry puts together what scripts answer of one id: {entry, dead or nil, move or nil, pending score or nil}.
+// readEntry puts together what scripts answer of one id: {entry, dead or nil, move or nil, pending score or nil, sent or nil}.
 func readEntry(activityID string, id sale.OrderID, known answer) (Entry, error) {
 	taken, err := parseMovement(entryField(id), known.text(0))
 	if err != nil {
@@ -111,6 +112,7 @@ func readEntry(activityID string, id sale.OrderID, known answer) (Entry, error) 
 	if known.text(3) != "" {
 		e.Standing = Pending
 	}
+	e.Sent = known.text(4) != ""
 	if taken.Kind == KindMarked {
 		e.Standing, e.Reason = Dead, taken.Reason
 	}

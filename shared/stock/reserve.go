@@ -19,7 +19,8 @@ type ReserveRequest struct {
 	OrderID    sale.OrderID
 	UserID     string // 1..128 printable ASCII
 	TicketType string
-	Quantity   int // 1..MaxQuantity
+	Quantity   int  // 1..MaxQuantity
+	PastGate   bool // for an entry of the waitlist: others who wait are no hindrance
 }
 
 // Reserved is what an order id took, now or before.
@@ -29,7 +30,7 @@ type Reserved struct {
 	Reason      string           // of Dead
 }
 
-// Reserve takes the units, all or nothing. A replay answers what the id took the first time, with its standing. It returns a
+// Reserve takes the units, all or nothing. While anybody waits for the type, who is not past the gate is told that none are left. A replay answers what the id took the first time, with its standing. It returns a
 // *Refusal; ErrReplayDiffers if the id took another type or quantity, or is another user's; ErrUnknownType and ErrBadQuantity
 // without asking Redis; or a failure of the store.
 func (s *Store) Reserve(ctx context.Context, f *sale.Facts, r ReserveRequest) (Reserved, error) {
@@ -42,9 +43,9 @@ func (s *Store) Reserve(ctx context.Context, f *sale.Facts, r ReserveRequest) (R
 	}
 	k, buckets := keysOf(f.ActivityID), len(t.Capacities)
 	reply, err := s.run(ctx, lua.Reserve,
-		[]string{k.rules(), k.buyers(), k.log(), k.pending()},
+		[]string{k.rules(), k.buyers(), k.log(), k.pending(), k.waiters(r.TicketType)},
 		[]any{entryField(r.OrderID), userField(r.UserID), counterField(r.TicketType), r.Quantity,
-			r.OrderID.StartBucket(buckets), buckets, s.offsetMs()})
+			r.OrderID.StartBucket(buckets), buckets, s.offsetMs(), digit(r.PastGate)})
 	if err != nil {
 		return Reserved{}, err
 	}
@@ -62,6 +63,14 @@ func (s *Store) Reserve(ctx context.Context, f *sale.Facts, r ReserveRequest) (R
 		}
 	}
 	return Reserved{}, badReply(lua.Reserve, reply)
+}
+
+// digit is a truth as scripts take it.
+func digit(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
 }
 
 func takenNow(activityID string, id sale.OrderID, entry string) (Reserved, error) {

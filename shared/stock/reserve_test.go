@@ -59,7 +59,7 @@ func TestReplayAnswersTheFirstReservationAndChangesNothing(t *testing.T) {
 	replay(Pending)
 	s.ack(first)
 	replay(Acknowledged)
-	for _, w := range []ReserveRequest{{first.OrderID, "u1", standard, 1}, {first.OrderID, "u2", standard, 2}} {
+	for _, w := range []ReserveRequest{{first.OrderID, "u1", standard, 1, false}, {first.OrderID, "u2", standard, 2, false}} {
 		if _, err := s.reserve(w); !errors.Is(err, ErrReplayDiffers) {
 			t.Errorf("%+v: %v, want a refused replay", w, err)
 		}
@@ -310,7 +310,7 @@ func TestBadQuantitiesMoveNothing(t *testing.T) {
 	if _, err := s.reserve(s.wish("u1", "k", 5)); !errors.Is(err, ErrLimit) {
 		t.Errorf("limit + 1: %v", err)
 	}
-	if _, err := s.store.Reserve(s.ctx(), s.facts, ReserveRequest{s.facts.OrderID("u1", "k"), "u1", "OTHER", 1}); !errors.Is(err, ErrUnknownType) {
+	if _, err := s.store.Reserve(s.ctx(), s.facts, ReserveRequest{s.facts.OrderID("u1", "k"), "u1", "OTHER", 1, false}); !errors.Is(err, ErrUnknownType) {
 		t.Errorf("unknown type: %v", err)
 	}
 	bad := sale.Reservation{OrderID: s.facts.OrderID("u1", "k"), UserID: "u1", TicketType: standard, Quantity: -1}
@@ -328,7 +328,7 @@ func TestStrangerCannotTakeOverAnIdThatTheLogKnows(t *testing.T) {
 	s.release(sale.Reservation{OrderID: dead, UserID: "u1"})
 	before := s.dump()
 	for _, id := range []sale.OrderID{first.OrderID, dead} {
-		if _, err := s.reserve(ReserveRequest{id, "stranger", standard, 1}); !errors.Is(err, ErrReplayDiffers) {
+		if _, err := s.reserve(ReserveRequest{id, "stranger", standard, 1, false}); !errors.Is(err, ErrReplayDiffers) {
 			t.Errorf("%v, want a refusal", err)
 		}
 	}

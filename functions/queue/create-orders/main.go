@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	config, err := boot.FromEnv(boot.Redis, boot.MySQL, boot.OrdersQueue, boot.DeadLetterQueue)
+	config, err := boot.FromEnv(boot.Redis, boot.MySQL, boot.OrdersQueue, boot.DeadLetterQueue, boot.StateMachine, boot.NoticesQueue)
 	if err != nil {
 		log.Fatal(err)
 	}

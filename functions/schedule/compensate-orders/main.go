@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	config, err := boot.FromEnv(boot.Redis, boot.MySQL, boot.OrdersQueue)
+	config, err := boot.FromEnv(boot.Redis, boot.MySQL, boot.OrdersQueue, boot.StateMachine, boot.NoticesQueue, boot.Provider, boot.ExportsBucket)
 	if err != nil {
 		log.Fatal(err)
 	}

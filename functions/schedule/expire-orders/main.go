@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	config, err := boot.FromEnv(boot.Redis, boot.MySQL)
+	config, err := boot.FromEnv(boot.Redis, boot.MySQL, boot.NoticesQueue)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // benchCommand measures.
 type benchCommand struct {
 	JSON bool   `name:"json" help:"Print the figures as one JSON object instead of a table."`
-	Only string `help:"Measure only this part (scripts, memory, create, end-to-end, repair, start, sizes), or the part that gives the figure of this key." placeholder:"NAME"`
+	Only string `help:"Measure only this part (scripts, memory, create, end-to-end, repair, deposits, start, sizes), or the part that gives the figure of this key." placeholder:"NAME"`
 }
 
 // Run implements the command. Progress goes to standard error, the figures to standard output.

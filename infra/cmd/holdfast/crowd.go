@@ -61,6 +61,13 @@ func (c *crowdCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	money, err := crowd.ProveMoney(ctx, at)
+	if err != nil {
+		return err
+	}
+	if money != nil {
+		report.Equations = append(report.Equations, money.Equations...)
+	}
 	if err := report.Write(os.Stdout); err != nil {
 		return err
 	}
@@ -93,5 +100,9 @@ func (c *demoCommand) Run(ctx context.Context) error {
 	}
 	defer stack.Close()
 	fmt.Printf("a stack of its own serves at %s\n", stack.Addresses.API)
-	return crowd.Run(ctx, c.options(stack.Addresses, dir))
+	o := c.options(stack.Addresses, dir)
+	if err := crowd.Run(ctx, o); err != nil {
+		return err
+	}
+	return crowd.RunDeposits(ctx, o)
 }

@@ -20,7 +20,7 @@ import (
 const buildTags = "lambda.norpc,rehearsal"
 
 // groups are the folders under functions/ whose functions run in a stack.
-var groups = []string{"api", "queue", "schedule"}
+var groups = []string{"api", "queue", "schedule", "workflow"}
 
 // ErrNoSource is returned where the module's source is not at hand.
 var ErrNoSource = errors.New("the functions are built from their source: run this in the project's folder, with Go installed")

@@ -17,6 +17,7 @@ type Options struct {
 	Faults  Faults           // nil = none
 	Region  string           // "" = us-east-1
 	Account string           // twelve digits; "" = 000000000000
+	Others  http.Handler     // answers what is not for SQS, as one endpoint serves all services; nil = it is refused
 }
 
 // Server holds the queues and answers HTTP.
@@ -25,6 +26,7 @@ type Server struct {
 	faults   Faults
 	region   string
 	account  string
+	others   http.Handler
 	listener net.Listener
 	http     *http.Server
 	done     chan struct{}
@@ -37,7 +39,7 @@ type Server struct {
 // Start listens on 127.0.0.1 and serves until Close. Errors: the port cannot be bound.
 func Start(o Options) (*Server, error) {
 	s := &Server{
-		now: o.Now, faults: o.Faults, region: o.Region, account: o.Account, done: make(chan struct{}), queues: map[string]*Queue{},
+		now: o.Now, faults: o.Faults, region: o.Region, account: o.Account, others: o.Others, done: make(chan struct{}), queues: map[string]*Queue{},
 	}
 	if s.now == nil {
 		s.now = time.Now

@@ -45,6 +45,10 @@ var actions = map[string]action{
 // serve is the whole protocol: POST, the action in X-Amz-Target, JSON both ways.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	target := r.Header.Get("X-Amz-Target")
+	if s.others != nil && !strings.HasPrefix(target, "AmazonSQS.") {
+		s.others.ServeHTTP(w, r)
+		return
+	}
 	do, known := actions[target]
 	if !known || r.Method != http.MethodPost {
 		name := strings.TrimPrefix(target, "AmazonSQS.")

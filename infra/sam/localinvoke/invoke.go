@@ -32,7 +32,9 @@ func invoke(ctx context.Context, o options, folder string, s *stores) (string, e
 		"HOLDFAST_REDIS_AUTH_SECRET": "none", "HOLDFAST_MYSQL_DSN": dsn,
 		// Only a message that must be sent again or set aside goes to these, and nothing listens there.
 		"HOLDFAST_ORDERS_QUEUE_URL": "http://127.0.0.1:9/orders", "HOLDFAST_DEAD_LETTER_QUEUE_URL": "http://127.0.0.1:9/dead-letters",
-		"HOLDFAST_AWS_ENDPOINT": "http://127.0.0.1:9",
+		"HOLDFAST_NOTICES_QUEUE_URL": "http://127.0.0.1:9/notices",
+		"HOLDFAST_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:000000000000:stateMachine:nowhere",
+		"HOLDFAST_AWS_ENDPOINT":      "http://127.0.0.1:9",
 	}})
 	if err != nil {
 		return "", err

@@ -35,6 +35,7 @@ type activityView struct {
 	RefundRule        json.RawMessage `json:"refundRule"`
 	SaleTokenRequired bool            `json:"saleTokenRequired,omitempty"`
 	TicketTypes       []typeView      `json:"ticketTypes"`
+	Deposit           *policyView     `json:"deposit,omitempty"`
 }
 
 // typeView is a ticket type as buyers see it. Availability is absent while the stock is being loaded: nobody knows it then.
@@ -43,6 +44,8 @@ type typeView struct {
 	Title        string       `json:"title"`
 	Price        money.Amount `json:"price"`
 	Availability string       `json:"availability,omitempty"`
+
+	DepositOutcomes []outcomeView `json:"depositOutcomes,omitempty"` // of kind DEPOSIT
 }
 
 // viewActivity writes an activity as it stands at an instant of the deciding clock. left is units by type, nil when not known.
@@ -50,12 +53,13 @@ func viewActivity(a *sale.Activity, left map[string]stock.TypeSnapshot, now time
 	v := activityView{ActivityID: a.ID, Kind: a.Kind, Mode: a.Mode, Title: a.Title, Lang: a.Lang, TimeZone: a.TimeZone,
 		Metadata: a.Metadata, Status: a.Status, Phase: a.PhaseAt(now), OpensAt: stamp(a.OpensAt), ClosesAt: stamp(a.ClosesAt),
 		Now: stamp(now), PerUserLimit: a.PerUserLimit, PayWindowSeconds: int64(a.PayWindow / time.Second),
-		RefundRule: a.RefundRule, SaleTokenRequired: a.SaleTokenRequired, TicketTypes: make([]typeView, len(a.TicketTypes))}
+		RefundRule: a.RefundRule, SaleTokenRequired: a.SaleTokenRequired, TicketTypes: make([]typeView, len(a.TicketTypes)),
+		Deposit: viewPolicy(a)}
 	if v.RefundRule == nil {
 		v.RefundRule = json.RawMessage("{}")
 	}
 	for i, t := range a.TicketTypes {
-		v.TicketTypes[i] = typeView{TicketType: t.ID, Title: t.Title, Price: t.Price}
+		v.TicketTypes[i] = typeView{TicketType: t.ID, Title: t.Title, Price: t.Price, DepositOutcomes: viewOutcomes(a, &t)}
 		if snapshot, known := left[t.ID]; known {
 			v.TicketTypes[i].Availability = availability(snapshot.Left, t.Capacity)
 		}

@@ -20,4 +20,8 @@ const (
 	rowBudget = 2 * time.Second
 	// cancelBudget bounds a cancellation, which waits for locks.
 	cancelBudget = 10 * time.Second
+	// payBudget bounds a payment, which waits for locks and for the provider.
+	payBudget = 15 * time.Second
+	// notifyBudget bounds a notification, which waits for locks and may send a refund.
+	notifyBudget = 10 * time.Second
 )

@@ -36,30 +36,23 @@ func (h *cancel) answer(ctx context.Context, r *Request) (*Response, error) {
 	if err := noBody(r); err != nil {
 		return nil, err
 	}
-	key := idempotency.Key{User: user, Route: "POST /v1/orders/{orderId}/cancellation", Key: text}
 	// The key belongs to this order: with another one it names another wish.
-	hash := idempotency.Hash([]byte(`{"orderId":"` + id.String() + `"}`))
-	before, err := keptAnswers{h.DB}.find(ctx, key, hash)
+	wish := &checkout.Wish{Key: idempotency.Key{User: user, Route: "POST /v1/orders/{orderId}/cancellation", Key: text},
+		Hash: idempotency.Hash([]byte(`{"orderId":"` + id.String() + `"}`)), Answer: keepView}
+	o, err := h.Checkout.Cancel(ctx, id, checkout.Canceller{UserID: user, Wish: wish})
 	if err != nil {
 		return nil, err
 	}
-	o, err := h.Checkout.Cancel(ctx, id, checkout.Canceller{UserID: user})
-	if err != nil {
-		return nil, err
+	if wish.Kept != nil {
+		return replay(wish.Kept), nil
 	}
 	now, err := h.DB.Now(ctx, h.DB)
 	if err != nil {
 		return nil, err
 	}
-	response, err := JSON(http.StatusOK, viewOrder(o, now))
+	v, err := viewWhole(ctx, h.DB, o, now)
 	if err != nil {
 		return nil, err
 	}
-	if before != nil {
-		response.Header["Idempotency-Replayed"] = "true"
-	} else if err := (keptAnswers{h.DB}).keep(ctx, key, hash, response); err != nil {
-		// The order is cancelled whether the key is kept or not, and cancelling it again answers the same.
-		h.Log.WarnContext(ctx, "an idempotency key was not kept", "requestId", r.ID, "error", edge.Loggable(err))
-	}
-	return response, nil
+	return JSON(http.StatusOK, v)
 }

@@ -17,6 +17,8 @@ import (
 	"holdfast/shared/reconcile/invariant"
 	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
+	"holdfast/shared/waitlist"
+	"holdfast/shared/wallet"
 )
 
 // kind is how a fault code looks over HTTP.
@@ -52,6 +54,17 @@ var table = map[fault.Code]kind{
 	fault.OrderNotCancellable:    {http.StatusConflict, "The order cannot be cancelled", 0, 0},
 	fault.OrderNotPayable:        {http.StatusConflict, "The order cannot be paid", 0, 0},
 	fault.OrderExpired:           {http.StatusGone, "The order's deadline has passed", 0, 0},
+	fault.InsufficientBalance:    {http.StatusPaymentRequired, "Too little money is available", 10021, 0},
+	fault.MovementExists:         {http.StatusConflict, "The reference belongs to another movement", 0, 0},
+	fault.PaymentPending:         {http.StatusConflict, "Another payment of the order is pending", 0, 0},
+	fault.PaymentNotFound:        {http.StatusNotFound, "No such payment or refund", 0, 0},
+	fault.AmountDiffers:          {http.StatusConflict, "The amount is another one", 0, 0},
+	fault.RefundExists:           {http.StatusConflict, "The refund exists with other contents", 0, 0},
+	fault.RefundTooMuch:          {http.StatusConflict, "Less is left to be refunded", 0, 0},
+	fault.ExtensionExists:        {http.StatusConflict, "The extension exists with other contents", 0, 0},
+	fault.ProviderUnavailable:    {http.StatusServiceUnavailable, "The payment provider cannot be reached", 0, 2 * time.Second},
+	fault.DepositNotFrozen:       {http.StatusConflict, "The order has no deposit that is frozen", 0, 0},
+	fault.DepositDeadlinePassed:  {http.StatusGone, "The deadline for confirming has passed", 0, 0},
 	fault.ReconciliationNotFound: {http.StatusNotFound, "No such reconciliation", 0, 0},
 	fault.ReconciliationRunning:  {http.StatusServiceUnavailable, "The activity is being reconciled", 0, 5 * time.Second},
 	fault.DifferenceNotFound:     {http.StatusNotFound, "No such difference", 0, 0},
@@ -69,6 +82,10 @@ var table = map[fault.Code]kind{
 	fault.StockStoreUnavailable:  {http.StatusServiceUnavailable, "The stock cannot be reached", 10032, time.Second},
 	fault.OrderStoreUnavailable:  {http.StatusServiceUnavailable, "The orders cannot be reached", 0, 2 * time.Second},
 	fault.QueueUnavailable:       {http.StatusServiceUnavailable, "The queue cannot be reached", 0, 2 * time.Second},
+	fault.NotSoldOut:             {http.StatusConflict, "Units are there and nobody waits: buy", 0, 0},
+	fault.AlreadyWaiting:         {http.StatusConflict, "You wait for something else in this sale", 0, 0},
+	fault.NotWaiting:             {http.StatusNotFound, "You never waited in this sale", 0, 0},
+	fault.WaitlistClosed:         {http.StatusConflict, "Nothing can be offered any more", 0, 0},
 	fault.Internal:               {http.StatusInternalServerError, "Something went wrong on our side", 0, 2 * time.Second},
 }
 
@@ -83,6 +100,16 @@ var sentinels = []struct {
 	{catalog.ErrIllegalTransition, fault.IllegalTransition},
 	{order.ErrNotFound, fault.OrderNotFound},
 	{checkout.ErrNotCancellable, fault.OrderNotCancellable},
+	{checkout.ErrDepositNotFrozen, fault.DepositNotFrozen},
+	{checkout.ErrDepositDeadlinePassed, fault.DepositDeadlinePassed},
+	{checkout.ErrDepositStale, fault.PreconditionFailed},
+	{wallet.ErrShort, fault.InsufficientBalance},
+	{checkout.ErrInsufficientBalance, fault.InsufficientBalance},
+	{wallet.ErrConflict, fault.MovementExists},
+	{checkout.ErrNotSoldOut, fault.NotSoldOut},
+	{checkout.ErrOtherEntry, fault.AlreadyWaiting},
+	{checkout.ErrWaitlistClosed, fault.WaitlistClosed},
+	{waitlist.ErrNotFound, fault.NotWaiting},
 	{reconcile.ErrNoJob, fault.JobNotFound},
 	{certificate.ErrNone, fault.CertificateNotFound},
 	{reconcile.ErrRunNotFound, fault.ReconciliationNotFound},

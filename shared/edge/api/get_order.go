@@ -43,7 +43,7 @@ func NewGetOrder(d edge.Deps) lambda.Handler {
 		if it.order.UserID != user {
 			return nil, order.ErrNotFound
 		}
-		v := viewOrder(it.order, it.now)
+		v := reader.whole(ctx, it)
 		tag, err := v.tag()
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/shared/edge"
 	"holdfast/shared/order"
+	"holdfast/shared/sale"
 )
 
 // NewListOrders builds GET /v1/orders: the caller's orders, newest first, from their rows. A reservation that has no row yet is
@@ -40,9 +41,18 @@ func NewListOrders(d edge.Deps) lambda.Handler {
 		if err != nil {
 			return nil, err
 		}
+		ids := make([]sale.OrderID, len(list))
+		for i := range list {
+			ids[i] = list[i].ID
+		}
+		money, err := readMoney(ctx, d.DB, ids)
+		if err != nil {
+			return nil, err
+		}
 		views := make([]orderView, len(list))
 		for i := range list {
 			views[i] = viewOrder(&list[i], now)
+			views[i].addMoney(&list[i], money[list[i].ID])
 		}
 		return JSON(http.StatusOK, page[orderView]{views, next})
 	})

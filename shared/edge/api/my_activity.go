@@ -12,10 +12,11 @@ import (
 
 // myView is what a user holds of a sale.
 type myView struct {
-	Limit       int    `json:"limit"`
-	Held        int    `json:"held"`
-	LastOrderID string `json:"lastOrderId,omitempty"`
-	Now         string `json:"now"`
+	Limit       int           `json:"limit"`
+	Held        int           `json:"held"`
+	LastOrderID string        `json:"lastOrderId,omitempty"`
+	Waitlist    *waitlistView `json:"waitlist,omitempty"` // while the caller waits or has an offer
+	Now         string        `json:"now"`
 }
 
 // NewMyActivity builds GET /v1/activities/{activityId}/me: what the caller holds of the sale, by Redis, which knows of reservations
@@ -35,6 +36,10 @@ func NewMyActivity(d edge.Deps) lambda.Handler {
 		if err != nil {
 			return nil, err
 		}
+		waits, err := waitingAs(ctx, d, a, user)
+		if err != nil {
+			return nil, err
+		}
 		ctx, cancel := context.WithTimeout(ctx, stockBudget)
 		defer cancel()
 		holding, err := d.Stock.Holding(ctx, id, user)
@@ -45,7 +50,7 @@ func NewMyActivity(d edge.Deps) lambda.Handler {
 		if err != nil {
 			return nil, err
 		}
-		v := myView{Limit: a.PerUserLimit, Held: holding.Quantity, Now: stamp(now)}
+		v := myView{Limit: a.PerUserLimit, Held: holding.Quantity, Waitlist: waits, Now: stamp(now)}
 		if holding.LastOrderID != (sale.OrderID{}) {
 			v.LastOrderID = holding.LastOrderID.String()
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"holdfast/shared/reconcile/certificate"
+	"holdfast/shared/waitlist"
 )
 
 // written pairs every schema that is answered with the structure that is written.
@@ -23,7 +24,17 @@ var written = map[string]any{
 	"Reconciliation": runView{}, "Difference": differenceView{}, "DifferenceList": page[differenceView]{},
 	"Certificate": certificate.Certificate{}, "Equation": certificate.Equation{}, "Job": jobView{},
 	"TimelineEvent": eventView{}, "OrderTimeline": orderTimeline{}, "BuyerTimeline": buyerTimeline{},
+	"Payment": paymentView{}, "Refund": refundView{},
+	"DepositPolicy": policyView{}, "DepositOutcome": outcomeView{}, "DepositConfirmed": confirmView{}, "DepositSplit": splitView{},
+	"HeldDeposit": heldView{}, "OperatorDeposit": operatorDeposit{}, "OperatorDepositList": page[operatorDeposit]{},
 	"AuditRow": auditView{}, "AuditLog": page[auditView]{},
+	"WaitlistEntry": waitlistView{}, "WaitlistOffer": offerView{}, "WaitlistWhy": waitlist.Why{},
+	"OperatorWaitlistEntry": operatorEntryView{}, "OperatorWaitlist": page[operatorEntryView]{},
+	"Notice": noticeView{}, "NoticeList": page[noticeView]{},
+	"Settlement": settlementView{}, "SettledOrders": settledOrdersView{}, "SettledDeposits": settledDepositsView{},
+	"SettledPenalties": settledPenaltiesView{},
+	"Wallet":           walletView{}, "WalletEntry": walletEntryView{}, "WalletEntryList": page[walletEntryView]{}, "Transfer": transferView{},
+	"UserWallets": userWallets{}, "UserWallet": userWalletBrief{},
 }
 
 // members lists the JSON names of a structure, and whether each is always written.
@@ -89,7 +100,7 @@ func TestAnswersHaveTheMembersOfTheirSchemas(t *testing.T) {
 }
 
 func TestPlantedGapsOfSchemasAreFound(t *testing.T) {
-	found := schemaGaps("MyActivity", []string{"limit", "held", "now", "planted"}, []string{"limit", "lastOrderId"}, myView{})
+	found := schemaGaps("MyActivity", []string{"limit", "held", "waitlist", "now", "planted"}, []string{"limit", "lastOrderId"}, myView{})
 	if len(found) != 3 {
 		t.Fatalf("want one member too many, one too few, one not always written; got %q", found)
 	}

@@ -98,6 +98,7 @@ func TestUnknownActivitiesAndOrdersAre404InEveryCall(t *testing.T) {
 	bodies := map[string]string{
 		"changeActivity": `{"title":"x"}`, "markOrderPaid": `{"reference":"r"}`, "operatorCancelOrder": `{"reason":"r","refund":"NONE"}`,
 		"adjustStock": `{"adjustmentId":"a","ticketType":"T","delta":1,"reason":"r"}`,
+		"refundOrder": refundBody, "extendDeadlines": extensionBody, "extendDeposit": `{"confirmDeadline":"2031-05-01T10:00:00Z"}`,
 	}
 	for _, r := range Routes {
 		code := ""
@@ -120,6 +121,12 @@ func TestUnknownActivitiesAndOrdersAre404InEveryCall(t *testing.T) {
 	}
 }
 
+// Bodies that the calls take.
+const (
+	refundBody    = `{"refundId":"r1","reason":"r"}`
+	extensionBody = `{"extensionId":"e1","by":"PT30M","what":"PAYMENT","reason":"r"}`
+)
+
 func TestWithoutTheDatabaseEveryCallAnswers503AndWhenToAskAgain(t *testing.T) {
 	t.Parallel()
 	proxy, dsn := testenv.ProxyMySQL(t, testenv.MySQLDSN(t))
@@ -135,8 +142,10 @@ func TestWithoutTheDatabaseEveryCallAnswers503AndWhenToAskAgain(t *testing.T) {
 	bodies := map[string]string{
 		"createActivity": w.draft(nil), "changeActivity": `{"title":"x"}`, "markOrderPaid": `{"reference":"r"}`,
 		"operatorCancelOrder": `{"reason":"r","refund":"NONE"}`, "adjustStock": `{"adjustmentId":"a","ticketType":"STANDARD","delta":1,"reason":"r"}`,
-		"startReconciliation": `{"mode":"DRY_RUN"}`, "resolveDifference": `{"action":"NONE","note":"n"}`,
+		"startExport": `{"kind":"orders"}`, "startReconciliation": `{"mode":"DRY_RUN"}`, "resolveDifference": `{"action":"NONE","note":"n"}`,
 		"redriveDeadLetters": `{"deadLetterIds":["1"]}`,
+		"topUpWallet":        transferBody, "withdrawFromWallet": transferBody,
+		"refundOrder": refundBody, "extendDeadlines": extensionBody, "extendDeposit": `{"confirmDeadline":"2031-05-01T10:00:00Z"}`,
 	}
 	for _, r := range Routes {
 		if r.Access != Operator {

@@ -13,7 +13,7 @@ func TestCreationMakesADraftOnceAndRefusesAnotherBody(t *testing.T) {
 	t.Parallel()
 	w := newOpsWorld(t, "")
 	body := w.draft(map[string]any{"opensAt": "2030-01-31T20:00:00.5+08:00", "closesAt": "2030-01-31T14:00:00Z", "mode": "TEST",
-		"lang": "zh-CN", "timeZone": "Asia/Shanghai", "metadata": map[string]any{"n": 616581622363398143}, "refundRule": map[string]any{"a": 1}})
+		"lang": "zh-CN", "timeZone": "Asia/Shanghai", "metadata": map[string]any{"n": 616581622363398143}, "refundRule": map[string]any{"from": "OPENS_AT", "steps": []any{map[string]any{"before": "PT48H", "ratio": "1"}}}})
 	made := w.must(201, "POST", "/ops/v1/activities", body)
 	for name, want := range map[string]any{"status": "DRAFT", "mode": "TEST", "opensAt": "2030-01-31T12:00:00.500Z",
 		"closesAt": "2030-01-31T14:00:00.000Z", "currency": "CNY", "payWindowSeconds": 900.0, "revision": 1.0, "epoch": 0.0} {
@@ -67,8 +67,8 @@ func TestCreationRefusesEachBrokenRule(t *testing.T) {
 		{"an unknown field inside", map[string]any{"ticketTypes": ticket(map[string]any{"sold": 1})}, 400, "/ticketTypes/0/sold UNKNOWN_FIELD"},
 		{"null", map[string]any{"metadata": jsonNull}, 400, "/metadata WRONG_TYPE"},
 		{"an unknown kind", map[string]any{"kind": "LOTTERY"}, 422, "/kind NOT_ALLOWED"},
-		{"a kind not sold yet", map[string]any{"kind": "DEPOSIT"}, 422, "/kind NOT_SUPPORTED"},
-		{"a deposit", map[string]any{"deposit": map[string]any{"amount": "1"}}, 422, "/deposit NOT_SUPPORTED"},
+		{"deposit seats without terms", map[string]any{"kind": "DEPOSIT"}, 422, "/deposit REQUIRED"},
+		{"a deposit that is a text", map[string]any{"deposit": "1"}, 400, "/deposit WRONG_TYPE"},
 		{"an unknown mode", map[string]any{"mode": "live"}, 422, "/mode NOT_ALLOWED"},
 		{"an empty title", map[string]any{"title": ""}, 422, "/title BAD_LENGTH"},
 		{"a title of 201", map[string]any{"title": strings.Repeat("é", 201)}, 422, "/title BAD_LENGTH"},
@@ -79,6 +79,8 @@ func TestCreationRefusesEachBrokenRule(t *testing.T) {
 		{"a zone in other letters", map[string]any{"timeZone": "asia/shanghai"}, 422, "/timeZone BAD_FORMAT"},
 		{"metadata that is a list", map[string]any{"metadata": []any{}}, 400, "/metadata WRONG_TYPE"},
 		{"metadata beyond 4 KiB", map[string]any{"metadata": map[string]any{"x": long}}, 422, "/metadata BAD_LENGTH"},
+		{"a refund rule without steps", map[string]any{"refundRule": map[string]any{"from": "OPENS_AT", "steps": []any{}}}, 422, "/refundRule BAD_RULE"},
+		{"a refund rule of its own kind", map[string]any{"refundRule": map[string]any{"a": 1}}, 422, "/refundRule BAD_RULE"},
 		{"a refund rule that is a text", map[string]any{"refundRule": "all"}, 400, "/refundRule WRONG_TYPE"},
 		{"a time without zone", map[string]any{"opensAt": "2030-01-31T10:00:00"}, 422, "/opensAt BAD_TIME"},
 		{"a day for a time", map[string]any{"opensAt": "2030-01-31"}, 422, "/opensAt BAD_TIME"},

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"holdfast/shared/money"
@@ -35,6 +36,7 @@ type activityFields struct {
 	refundRule  json.RawMessage
 	saleToken   *bool
 	ticketTypes []sale.TicketType
+	deposit     *sale.DepositPolicy
 }
 
 // readActivityFields reads them all; with required, those that an activity cannot be without must be there. It checks each
@@ -48,6 +50,7 @@ func readActivityFields(f *Fields, required bool) activityFields {
 		limit:     f.integer("perUserLimit", required, 1, maxPerUser),
 		payWindow: f.integer("payWindowSeconds", required, 1, maxPayWindow),
 		currency:  f.text("currency", required), saleToken: f.OptBool("saleTokenRequired"),
+		deposit: readDepositPolicy(f),
 	}
 	if required || f.Has("ticketTypes") {
 		for _, t := range f.Objects("ticketTypes", 1, maxTypes) {
@@ -66,6 +69,9 @@ func readActivityFields(f *Fields, required bool) activityFields {
 	}
 	checkRaw(f, "metadata", in.metadata)
 	checkRaw(f, "refundRule", in.refundRule)
+	if _, err := sale.ParseRefundRule(in.refundRule); err != nil {
+		f.Break("refundRule", "BAD_RULE", strings.TrimPrefix(err.Error(), sale.ErrBadRefundRule.Error()+": "))
+	}
 	if value(in.saleToken) {
 		f.Break("saleTokenRequired", "NOT_SUPPORTED", "sale tokens come with a later version; leave it false")
 	}
@@ -78,21 +84,15 @@ func checkRaw(f *Fields, name string, raw json.RawMessage) {
 	}
 }
 
-// checkKind refuses the kind that this version knows and does not sell. It reads the member that only that kind has, so that it
-// is refused for what it is and not as unknown.
+// checkKind refuses a kind that there is not.
 func checkKind(f *Fields, kind *string) {
-	if f.OptRaw("deposit") != nil {
-		f.Break("deposit", "NOT_SUPPORTED", "deposit seats are sold by a later version")
-	}
 	if kind == nil {
 		return
 	}
 	switch sale.Kind(*kind) {
-	case sale.Voucher, sale.Ticket:
-	case sale.Deposit:
-		f.Break("kind", "NOT_SUPPORTED", "deposit seats are sold by a later version; VOUCHER or TICKET until then")
+	case sale.Voucher, sale.Ticket, sale.Deposit:
 	default:
-		f.Break("kind", "NOT_ALLOWED", "VOUCHER or TICKET")
+		f.Break("kind", "NOT_ALLOWED", "VOUCHER, TICKET or DEPOSIT")
 	}
 }
 
@@ -158,6 +158,11 @@ func (in *activityFields) apply(a *sale.Activity) {
 	if in.ticketTypes != nil {
 		a.TicketTypes = in.ticketTypes
 	}
+	if in.deposit != nil {
+		a.Deposit = in.deposit
+	} else if in.kind != nil && a.Kind != sale.Deposit { // a draft that becomes another kind leaves its policy behind
+		a.Deposit = nil
+	}
 }
 
 func set[T any](at *T, to *T) {
@@ -182,6 +187,7 @@ func checkActivity(a *sale.Activity, broken note) {
 			broken("/ticketTypes", "BAD_LENGTH", "exactly one: a voucher has one type")
 		}
 	}
+	checkDeposit(a, broken)
 	currencyKnown := false
 	if a.Currency != "" {
 		_, err := money.Digits(a.Currency)

@@ -31,6 +31,7 @@ type operatorActivity struct {
 	RefundRule        json.RawMessage `json:"refundRule"`
 	SaleTokenRequired bool            `json:"saleTokenRequired"`
 	TicketTypes       []operatorType  `json:"ticketTypes"`
+	Deposit           *policyView     `json:"deposit,omitempty"`
 	Revision          int64           `json:"revision"`
 	RulesVersion      int64           `json:"rulesVersion"`
 	Epoch             int64           `json:"epoch"`
@@ -55,7 +56,7 @@ func viewForOperator(a *sale.Activity, now time.Time) operatorActivity {
 		PayWindowSeconds: int64(a.PayWindow / time.Second), Currency: a.Currency, RefundRule: a.RefundRule,
 		SaleTokenRequired: a.SaleTokenRequired, TicketTypes: make([]operatorType, len(a.TicketTypes)),
 		Revision: a.Revision, RulesVersion: a.RulesVersion, Epoch: a.Epoch,
-		CreatedAt: stamp(a.CreatedAt), UpdatedAt: stamp(a.UpdatedAt),
+		CreatedAt: stamp(a.CreatedAt), UpdatedAt: stamp(a.UpdatedAt), Deposit: viewPolicy(a),
 	}
 	if len(v.RefundRule) == 0 {
 		v.RefundRule = json.RawMessage("{}")

@@ -17,7 +17,7 @@ type differenceView struct {
 	DifferenceID   string                     `json:"differenceId"`
 	Revision       int64                      `json:"revision"`
 	ETag           string                     `json:"etag"`
-	ActivityID     string                     `json:"activityId"`
+	ActivityID     string                     `json:"activityId,omitempty"`
 	Kind           reconcile.DifferenceKind   `json:"kind"`
 	Subject        string                     `json:"subject"`
 	Status         reconcile.DifferenceStatus `json:"status"`

@@ -107,6 +107,7 @@ func (o *operate) getOrder(ctx context.Context, r *Request, _ caller) (*Response
 		return nil, err
 	}
 	v := viewOrderForOperator(it.order, it.now)
+	v.orderView = o.orders.whole(ctx, it)
 	tag, err := v.tag()
 	if err != nil {
 		return nil, err
@@ -184,9 +185,9 @@ func (o *operate) cancelOrder(ctx context.Context, r *Request, by caller) (*Resp
 		return nil, err
 	}
 	entry := by.entry("order.cancel", id.String(), map[string]any{"reason": reason, "refund": refund})
-	cancelled, err := o.Checkout.Cancel(ctx, id, checkout.Canceller{Operator: &entry, KeepPayment: refund == "NONE"})
+	cancelled, err := o.Checkout.Cancel(ctx, id, checkout.Canceller{Operator: &entry, Refund: checkout.RefundScope(refund)})
 	if errors.Is(err, checkout.ErrNotCancellable) {
-		return nil, fault.Wrap(fault.OrderNotCancellable, err, "The order is paid, and this version cannot give money back: cancel it with refund NONE, and settle the payment elsewhere.")
+		return nil, fault.Wrap(fault.OrderNotCancellable, err, "The sale's refund rule cannot be read: cancel it with refund FULL or NONE.")
 	}
 	if err != nil {
 		return nil, err
@@ -200,5 +201,7 @@ func (o *operate) answerOrder(ctx context.Context, changed *order.Order) (*Respo
 	if err != nil {
 		return nil, err
 	}
-	return JSON(http.StatusOK, viewOrderForOperator(changed, now))
+	v := viewOrderForOperator(changed, now)
+	v.orderView = o.orders.whole(ctx, found{changed, now})
+	return JSON(http.StatusOK, v)
 }

@@ -35,10 +35,16 @@ type orderView struct {
 	PayDeadline string           `json:"payDeadline,omitempty"`
 	ExpectedBy  string           `json:"expectedBy,omitempty"`
 	Allocations sale.Allocations `json:"allocations,omitempty"`
-	ReplacedBy  string           `json:"replacedBy,omitempty"`
-	Replaces    string           `json:"replaces,omitempty"`
-	PollAfterMs int64            `json:"pollAfterMs,omitempty"`
-	Now         string           `json:"now,omitempty"`
+	Payment     *paymentView     `json:"payment,omitempty"`
+	Refunds     []refundView     `json:"refunds,omitempty"`
+
+	RefundedTotal *money.Amount `json:"refundedTotal,omitempty"` // of refunds that did not fail
+	Deposit       *heldView     `json:"deposit,omitempty"`
+
+	ReplacedBy  string `json:"replacedBy,omitempty"`
+	Replaces    string `json:"replaces,omitempty"`
+	PollAfterMs int64  `json:"pollAfterMs,omitempty"`
+	Now         string `json:"now,omitempty"`
 }
 
 // itemView is one line of an order; an order has exactly one today.

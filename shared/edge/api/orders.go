@@ -73,6 +73,18 @@ func (o *orders) cached(ctx context.Context, activityID string, id sale.OrderID)
 	return found{&cached, now}, err
 }
 
+// whole writes a found order with all that belongs to its money, which MySQL alone has. While that cannot be asked, the order is told
+// without: what it costs and where it stands is in the order itself.
+func (o *orders) whole(ctx context.Context, it found) orderView {
+	ctx, cancel := context.WithTimeout(ctx, rowBudget)
+	defer cancel()
+	v, err := viewWhole(ctx, o.d.DB, it.order, it.now)
+	if err != nil {
+		o.d.Log.WarnContext(ctx, "an order is told without its payment", "orderId", it.order.ID, "error", edge.Loggable(err))
+	}
+	return v
+}
+
 // row reads an order from MySQL. It returns order.ErrNotFound without one.
 func (o *orders) row(ctx context.Context, id sale.OrderID) (found, error) {
 	ctx, cancel := context.WithTimeout(ctx, rowBudget)

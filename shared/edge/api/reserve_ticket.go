@@ -26,7 +26,7 @@ type reserve struct {
 
 // NewReserveTicket builds POST /v1/activities/{activityId}/reservations: units are taken in Redis, handed to create-orders by the
 // queue, and only then promised. MySQL is not on the way, unless Redis does not know the activity or a replay asks for an order that
-// is written. It takes DB, Stock, Reconcile, Orders, Claims and Log.
+// is written, or a wallet has to be looked into. It takes DB, Stock, Checkout, Reconcile, Orders, Claims and Log.
 func NewReserveTicket(d edge.Deps) lambda.Handler {
 	kept := newFacts(d)
 	h := &reserve{Deps: d, facts: kept, orders: &orders{d: d, facts: kept}}
@@ -63,13 +63,18 @@ func (h *reserve) answer(ctx context.Context, r *Request) (*Response, error) {
 	if _, known := f.Type(ticketType); !known {
 		body.Break("ticketType", "NOT_ALLOWED", "a ticket type of this activity")
 	}
-	if f.Kind == sale.Deposit {
-		body.BreakWhole("NOT_SUPPORTED", "deposit seats are sold by a later version")
-	}
 	if err := body.Finish(); err != nil {
 		return nil, err
 	}
 	wish := stock.ReserveRequest{OrderID: f.OrderID(user, key), UserID: user, TicketType: ticketType, Quantity: quantity}
+	if f.Kind == sale.Deposit {
+		if err := h.afford(ctx, f, &wish); err != nil {
+			return nil, err
+		}
+		again, cancel := context.WithTimeout(ctx, stockBudget) // MySQL may have used the first one up
+		defer cancel()
+		stockCtx = again
+	}
 	reserved, err := h.Stock.Reserve(stockCtx, f, wish)
 	if err != nil {
 		return nil, h.refused(ctx, stockCtx, f, wish.OrderID, err)
@@ -82,12 +87,12 @@ func (h *reserve) promise(ctx context.Context, f *sale.Facts, got stock.Reserved
 	r := got.Reservation
 	switch got.Standing {
 	case stock.Taken:
-		if err := h.send(ctx, r); err != nil {
+		if err := h.deliver(ctx, f, r); err != nil {
 			return nil, err
 		}
 		return accepted(found{reservedOrder(f, r), r.At}, false)
 	case stock.Pending:
-		if err := h.send(ctx, r); err != nil {
+		if err := h.deliver(ctx, f, r); err != nil {
 			return nil, err
 		}
 		// It may have become an order already, and only the word about it may be missing.
@@ -109,6 +114,14 @@ func (h *reserve) promise(ctx context.Context, f *sale.Facts, got stock.Reserved
 		}
 		return accepted(it, true)
 	}
+}
+
+// deliver sends the reservation, and notes of a deposit seat that it was sent. It returns ReservationUnconfirmed.
+func (h *reserve) deliver(ctx context.Context, f *sale.Facts, r sale.Reservation) error {
+	if err := h.send(ctx, r); err != nil {
+		return err
+	}
+	return h.markSent(ctx, f, r)
 }
 
 // send hands the reservation to the queue: one attempt, and one more if that was refused or stayed without answer. When neither

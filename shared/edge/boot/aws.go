@@ -10,6 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
@@ -51,6 +53,30 @@ func openSQS(endpoint string) func() *sqs.Client {
 
 // LocalSQS gives a client of an SQS at a URL that is not Amazon's and checks no credentials.
 func LocalSQS(endpoint string) func() *sqs.Client { return openSQS(endpoint) }
+
+// openStates gives the client of Step Functions, which is made at its first use.
+func openStates(endpoint string) func() *sfn.Client {
+	return sync.OnceValue(func() *sfn.Client { return sfn.NewFromConfig(awsConfig(endpoint)) })
+}
+
+// LocalStates gives a client of a Step Functions at a URL that is not Amazon's and checks no credentials.
+func LocalStates(endpoint string) func() *sfn.Client { return openStates(endpoint) }
+
+// openSNS gives the client of SNS, which is made at its first use.
+func openSNS(endpoint string) func() *sns.Client {
+	return sync.OnceValue(func() *sns.Client { return sns.NewFromConfig(awsConfig(endpoint)) })
+}
+
+// LocalSNS gives a client of an SNS at a URL that is not Amazon's and checks no credentials.
+func LocalSNS(endpoint string) func() *sns.Client { return openSNS(endpoint) }
+
+// sharedConfig gives one configuration, which is made at its first use.
+func sharedConfig(endpoint string) func() aws.Config {
+	return sync.OnceValue(func() aws.Config { return awsConfig(endpoint) })
+}
+
+// LocalConfig gives the configuration of clients of services at a URL that is not Amazon's and that check no credentials.
+func LocalConfig(endpoint string) func() aws.Config { return sharedConfig(endpoint) }
 
 func openSecretsManager(endpoint string) func() *secretsmanager.Client {
 	return sync.OnceValue(func() *secretsmanager.Client { return secretsmanager.NewFromConfig(awsConfig(endpoint)) })

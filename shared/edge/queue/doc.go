@@ -6,6 +6,8 @@
 //	batch.go                the event and the partial answer of an SQS event source
 //	create_orders.go        messages become orders
 //	record_dead_letters.go  messages that were given up become rows for operators
+//	bell.go                 one message that says that notices are due
+//	send_notices.go         notices that are due are published, whatever woke it
 //
 // # What becomes of a message
 //

@@ -154,7 +154,7 @@ func TestCompensateOrdersPrintsWhatItMendedAsAMetric(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var printed bytes.Buffer
-	boot.Measure(w.d, metric.New(&printed, time.Now))
+	boot.Measure(&w.d, metric.New(&printed, time.Now))
 	w.reserve("u1")
 	w.reserve("u2")
 	w.advance = 2 * time.Minute

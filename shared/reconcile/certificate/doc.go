@@ -7,6 +7,9 @@
 // only when the sale is suspended or closed and nothing is on its way. L, that no promise is lost, cannot be seen from the stores: its
 // equation says what can be, that no known reservation is past its grace without a final state.
 //
+// Money is counted in hundredths of the activity's currency. HOUSE and the other accounts belong to all sales: what this one moved is
+// compared order by order, and the accounts of its currency as a whole.
+//
 // # The hash
 //
 // Hash is the SHA-256, in hexadecimal digits, of the certificate without its hash: as JSON whose members are sorted by name, without

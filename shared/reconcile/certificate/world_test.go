@@ -44,6 +44,12 @@ func operator(action string) audit.Entry {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldOf(t, func(*sale.Activity) {})
+}
+
+// newWorldOf is newWorld with another sale.
+func newWorldOf(t *testing.T, change func(*sale.Activity)) *world {
+	t.Helper()
 	w := &world{t: t, rdb: testenv.Redis(t), id: testenv.ActivityID(t)}
 	pool := testenv.MySQL(t)
 	pool.SetMaxOpenConns(16)
@@ -56,6 +62,7 @@ func newWorld(t *testing.T) *world {
 		ClosesAt: time.Now().Add(240 * time.Hour), PerUserLimit: 4, PayWindow: 15 * time.Minute, Currency: "CNY",
 		TicketTypes: []sale.TicketType{{ID: ticket, Title: "Standard", Price: money.Of(decimal.RequireFromString("12.50"), "CNY"),
 			Capacity: 20, Buckets: 2}}}
+	change(&draft)
 	if _, _, err := w.catalog.Create(t.Context(), draft, operator("activity.create")); err != nil {
 		t.Fatal(err)
 	}

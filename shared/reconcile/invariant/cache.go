@@ -47,9 +47,10 @@ type cache struct {
 	entries     map[sale.OrderID]*entry
 	sorted      []sale.OrderID // the ids of entries, once sort has run
 	adjustments map[string]*logged
-	held        map[string]mark // by the buyers' marks
-	liveUnits   map[string]int  // by the log
-	restless    map[string]bool // buyers whose mark changed while the log was read, so that it tells of another moment
+	held        map[string]mark    // by the buyers' marks
+	liveUnits   map[string]int     // by the log
+	waiters     map[entryID]string // by the sets that shut the public out: the ticket type
+	restless    map[string]bool    // buyers whose mark changed while the log was read, so that it tells of another moment
 }
 
 // page is how many fields of a hash one call reads.
@@ -80,6 +81,9 @@ func readCache(ctx context.Context, st *stock.Store, facts *sale.Facts) (*cache,
 	}
 	c := newCache(snapshot)
 	if err := c.readLog(ctx, st, facts); err != nil {
+		return nil, err
+	}
+	if err := c.readWaiters(ctx, st, facts); err != nil {
 		return nil, err
 	}
 	c.held, c.restless = marks, make(map[string]bool)
@@ -180,6 +184,26 @@ func (c *cache) note(m stock.Movement) {
 	case stock.KindMarked:
 		e.dead = true
 	}
+}
+
+// readWaiters reads the sets of those who wait.
+func (c *cache) readWaiters(ctx context.Context, st *stock.Store, facts *sale.Facts) error {
+	c.waiters = make(map[entryID]string)
+	for _, t := range facts.Types {
+		for cursor := uint64(0); ; {
+			found, err := st.ScanWaiters(ctx, facts.ActivityID, t.ID, cursor, page)
+			if err != nil {
+				return err
+			}
+			for _, id := range found.IDs {
+				c.waiters[entryID(id)] = t.ID
+			}
+			if cursor = found.Next; cursor == 0 {
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // readMarks reads every buyer's mark.

@@ -3,8 +3,12 @@
 //	O  units sold and frozen never exceed capacity, per bucket; no user holds more than the limit
 //	L  an answered 202 is never lost: its order exists, and reaches a final state
 //	D  every effect happened once: one taking and at most one giving back per order, and every sum over orders agrees
+//	M  money is conserved to the cent: wallets and accounts are the sums of their entries, and entries say what orders, deposits,
+//	   payments and refunds say; all accounts together are 0
 //	C  Redis agrees with MySQL: counters are the fold of the log, and the log and the rows pair up
-//	S  nothing stays unfinished past its deadline plus grace
+//	S  nothing stays unfinished past its deadline plus grace, and a deposit stands as its order does
+//	W  an offer of the waitlist and its order change together, and Redis shuts the public out for whoever waits
+//	N  nobody is told twice, nor of an order that does not exist
 //
 // Each equation says what was compared, both sides, and the first order, bucket or buyer that breaks it.
 //
@@ -16,6 +20,9 @@
 // on a moving sale too. What seems to contradict is read again by its id before it is called broken. Epoch and run of Redis are
 // compared before and after; when they changed, or its seq went back, everything is read again.
 //
+// Money is in one store and read in the same snapshot, so its equations are exact on a moving sale too. They count hundredths of the
+// currency. A TEST sale moves no money and has none of them; its deposits, payments and refunds must end all the same.
+//
 // # How to call it
 //
 //	report, err := invariant.Check(ctx, db, st, activityID, promises)    // all equations; promises may be nil
@@ -24,6 +31,8 @@
 //	reading, err := invariant.Read(ctx, db, st, activityID)              // the same in two steps, for who wants more of one reading
 //	report := reading.Report(promises)
 //	fates := reading.Fates(journal)                                      // lost, phantom and recovered orders, by a journal of wishes
+//
+//	report, err := invariant.CheckLedger(ctx, db)                        // the money of all sales together
 //
 //	bounds := invariant.NewBounds(left)                                  // what a counter may be while answers are missing
 //	bounds.MayTake(2); bounds.Settle(-2, happened); bounds.Contains(n)

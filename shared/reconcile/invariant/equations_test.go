@@ -18,7 +18,8 @@ func testID(n byte) sale.OrderID {
 }
 
 // world is both stores of a small sale in which everything holds: order 1 unpaid, order 2 paid, order 3 cancelled and released,
-// order 4 taken in Redis and still on its way, order 5 a tombstone that never held stock.
+// order 4 taken in Redis and still on its way, order 5 a tombstone that never held stock. Orders 1 to 3 came from the waitlist, where dan
+// waits.
 func world() (*rows, *cache, []Promise) {
 	deadline, released := testNow.Add(10*time.Minute), testNow.Add(-time.Minute)
 	key := bucketKey{"STANDARD", 0}
@@ -44,6 +45,15 @@ func world() (*rows, *cache, []Promise) {
 	for _, o := range []*orderRow{unpaid, paid, cancelled, tombstone} {
 		r.orders[o.id], r.routers[o.id] = o, o.userID
 	}
+	long := testNow.Add(-time.Hour)
+	for n, status := range map[byte]string{1: "OFFERED", 2: "ACCEPTED", 3: "LAPSED"} {
+		o := r.orders[testID(n)]
+		o.source = "OFFER"
+		r.waiters = append(r.waiters, waiterRow{entryID{n}, "STANDARD", o.userID, o.quantity, status, o.id, true, long})
+	}
+	r.waiters = append(r.waiters, waiterRow{entryID{4}, "STANDARD", "dan", 1, "WAITING", sale.OrderID{}, false, long})
+	slices.SortFunc(r.waiters, func(a, b waiterRow) int { return int(a.id[0]) - int(b.id[0]) })
+	r.notices = noticeSums{notices: 3, subjects: 3}
 	one := sale.Allocations{{Bucket: 0, Count: 1}}
 	c := &cache{now: testNow, left: map[bucketKey]int{key: 8}, totals: map[string]int{"STANDARD": 8}, folded: map[bucketKey]int{key: 8},
 		entries: map[sale.OrderID]*entry{
@@ -53,6 +63,7 @@ func world() (*rows, *cache, []Promise) {
 			testID(4): {userID: "dan", ticketType: "STANDARD", taken: true, quantity: 1, allocations: one, at: testNow.Add(-time.Second)},
 			testID(5): {dead: true},
 		},
+		waiters:     map[entryID]string{{4}: "STANDARD"},
 		adjustments: map[string]*logged{"more": {ticketType: "STANDARD", split: sale.Split{{Bucket: 0, Delta: 2}}}},
 		held:        map[string]mark{"ann": {units: 2}, "bob": {units: 1}, "dan": {units: 1}}, restless: map[string]bool{}, liveUnits: map[string]int{"ann": 2, "bob": 1, "dan": 1}}
 	promises := []Promise{{testID(1), "ann", "STANDARD", 2}, {testID(2), "bob", "STANDARD", 1}, {testID(3), "cat", "STANDARD", 1}}
@@ -127,6 +138,11 @@ var plants = map[string]struct {
 		early := testNow.Add(-Grace)
 		r.orders[testID(3)].cancelledAt, r.orders[testID(3)].releasedAt = &early, nil
 	}, testID(3).String()},
+	"W1": {func(r *rows, _ *cache, _ *[]Promise) { r.waiters[0].status = "LAPSED" }, "waitlist entry 01" + strings.Repeat("00", 15)},
+	"W2": {func(r *rows, _ *cache, _ *[]Promise) { r.waiters[3].userID = "ann" }, "waitlist entry 04" + strings.Repeat("00", 15)},
+	"W3": {func(_ *rows, c *cache, _ *[]Promise) { delete(c.waiters, entryID{4}) }, "waitlist entry 04" + strings.Repeat("00", 15)},
+	"N1": {func(r *rows, _ *cache, _ *[]Promise) { r.notices = noticeSums{notices: 4, subjects: 3, doubled: "x"} }, "notices of x"},
+	"N2": {func(r *rows, _ *cache, _ *[]Promise) { r.notices.orphans = []sale.OrderID{testID(9)} }, testID(9).String()},
 	"L2": {func(_ *rows, c *cache, _ *[]Promise) { c.entries[testID(4)].at = testNow.Add(-Grace) }, testID(4).String()},
 }
 
@@ -176,6 +192,63 @@ func TestReportIsReadableAndCountsAsPassedOnlyWithEquations(t *testing.T) {
 	for _, words := range []string{"FAIL", "O1", "first: bucket A:0", "in flight between the stores: 3"} {
 		if !strings.Contains(out.String(), words) {
 			t.Errorf("the report lacks %q:\n%s", words, out.String())
+		}
+	}
+}
+
+func TestAnEntryOfTheWaitlistStandsAsItsOrder(t *testing.T) {
+	for name, c := range map[string]struct {
+		plant func(*rows)
+		holds bool
+	}{
+		"offered and paid at once": {func(r *rows) {
+			r.waiters[0].orderID = testID(2)
+			r.waiters[0].userID = "bob"
+			r.waiters[0].quantity = 1
+		}, false},
+		"accepted without a payment":         {func(r *rows) { r.waiters[0].status = "ACCEPTED" }, false},
+		"accepted by freezing a deposit":     {func(r *rows) { r.waiters[0].status = "ACCEPTED"; r.money = frozenDeposit(testID(1)) }, true},
+		"frozen and still offered":           {func(r *rows) { r.money = frozenDeposit(testID(1)) }, false},
+		"paid, and cancelled later":          {func(r *rows) { r.waiters[2].status = "ACCEPTED"; r.orders[testID(3)].paidBy = "p" }, true},
+		"lapsed, and its order lives":        {func(r *rows) { r.waiters[0].status = "LAPSED" }, false},
+		"an order of another user":           {func(r *rows) { r.waiters[0].userID = "mallory" }, false},
+		"an order of another size":           {func(r *rows) { r.waiters[0].quantity = 9 }, false},
+		"an order that is none":              {func(r *rows) { r.waiters[0].orderID = testID(9) }, false},
+		"an offer to nobody":                 {func(r *rows) { r.waiters = r.waiters[1:] }, false},
+		"a tombstone of an offer":            {func(r *rows) { o := r.orders[testID(5)]; o.source, o.createdAt = "OFFER", *o.cancelledAt }, true},
+		"an offer that lived and nobody has": {func(r *rows) { r.orders[testID(5)].source = "OFFER" }, false},
+	} {
+		r, c2, promises := world()
+		c.plant(r)
+		if equations, _ := judge(r, c2, promises); equations["W1"].Pass != c.holds {
+			t.Errorf("%s: %+v", name, equations["W1"])
+		}
+	}
+}
+
+// frozenDeposit is what the checks of money know of an offer that was accepted.
+func frozenDeposit(id sale.OrderID) *moneyChecks {
+	m := newMoneyChecks(testNow, sale.Test)
+	m.offered[id] = &depositRow{status: "FROZEN"}
+	return m
+}
+
+func TestTheSetOfWaitersAgreesWithTheRowsOrIsOnItsWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		plant func(*rows, *cache)
+		holds bool
+	}{
+		"a row that has just been written":   {func(r *rows, c *cache) { r.waiters[3].updatedAt = testNow; delete(c.waiters, entryID{4}) }, true},
+		"a member that has just left":        {func(r *rows, _ *cache) { r.waiters[3].updatedAt = testNow; r.waiters[3].status = "LEFT" }, true},
+		"a member that left long ago":        {func(r *rows, _ *cache) { r.waiters[3].status = "LEFT" }, false},
+		"a member that nobody knows":         {func(_ *rows, c *cache) { c.waiters[entryID{9}] = "STANDARD" }, false},
+		"a member of another type's set":     {func(_ *rows, c *cache) { c.waiters[entryID{4}] = "GUEST" }, false},
+		"an offer whose member is still set": {func(_ *rows, c *cache) { c.waiters[entryID{1}] = "STANDARD" }, false},
+	} {
+		r, c2, promises := world()
+		c.plant(r, c2)
+		if equations, _ := judge(r, c2, promises); equations["W3"].Pass != c.holds {
+			t.Errorf("%s: %+v", name, equations["W3"])
 		}
 	}
 }

@@ -86,7 +86,12 @@ func (r *Reading) Report(promises []Promise) *Report {
 	report := &Report{ActivityID: r.activityID, At: r.rows.now, Seq: r.cache.seq, Status: r.rows.status}
 	stores, inFlight := ofStores(r)
 	report.InFlight = inFlight
-	for _, equations := range [][]Equation{ofStock(r.rows), ofPromises(r.rows, r.cache, promises), ofEffects(r.rows), stores, ofStates(r.rows)} {
+	var money, paid, deadlines []Equation
+	if r.rows.money != nil {
+		money, paid, deadlines = r.rows.money.equations()
+	}
+	for _, equations := range [][]Equation{ofStock(r.rows), ofPromises(r.rows, r.cache, promises), ofEffects(r.rows), paid, stores,
+		ofStates(r.rows), deadlines, r.rows.wallets, money, r.rows.accounts, ofWaiters(r), ofNotices(r.rows)} {
 		report.Equations = append(report.Equations, equations...)
 	}
 	return report

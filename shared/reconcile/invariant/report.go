@@ -8,7 +8,8 @@ import (
 	"holdfast/shared/sale"
 )
 
-// Equation is one thing that must hold: Left and Right are its two sides as found, in units or numbers of orders.
+// Equation is one thing that must hold: Left and Right are its two sides as found: units, numbers
+// of orders and the like, or hundredths of a currency.
 type Equation struct {
 	ID            string `json:"id"`   // the invariant's letter and a number, e.g. "D2"
 	Text          string `json:"text"` // what is compared
@@ -16,7 +17,7 @@ type Equation struct {
 	Right         int    `json:"right"`
 	AtMost        bool   `json:"atMost,omitempty"` // Left need not equal Right, only not exceed it
 	Pass          bool   `json:"pass"`
-	FirstOffender string `json:"firstOffender,omitempty"` // an order id, a user, or a bucket
+	FirstOffender string `json:"firstOffender,omitempty"` // an order id, a user, a bucket, a wallet, an account, and the like
 }
 
 // Report is the outcome for one activity.

@@ -32,6 +32,11 @@ type orderRow struct {
 	quantity    int
 	allocations sale.Allocations
 	status      string
+	source      string
+	paid        int // hundredths, as all money here
+	refunded    int
+	paidBy      string
+	createdAt   time.Time
 	deadline    *time.Time
 	cancelledAt *time.Time
 	releasedAt  *time.Time
@@ -66,6 +71,11 @@ type rows struct {
 	taken       map[sale.OrderID]movement
 	givenBack   map[sale.OrderID]movement
 	adjustments map[string]adjustment
+	money       *moneyChecks // nil: nothing about money was read
+	wallets     []Equation   // of the buyers' wallets; none for a TEST sale, as for the accounts
+	accounts    []Equation
+	waiters     []waiterRow
+	notices     noticeSums
 }
 
 // readRows reads MySQL's side in one snapshot. It returns catalog.ErrNotFound for an unknown activity and the errors of the driver.
@@ -84,12 +94,12 @@ func readRows(ctx context.Context, db *sqltx.DB, activityID string) (r *rows, er
 			routers: make(map[sale.OrderID]string), held: make(map[string]int), taken: make(map[sale.OrderID]movement),
 			givenBack: make(map[sale.OrderID]movement), adjustments: make(map[string]adjustment)}
 		for _, read := range []func(context.Context, *sql.Tx, string) error{r.readBuckets, r.readAdjustments, r.readOrders,
-			r.readRouters, r.readLimits, r.readLog} {
+			r.readRouters, r.readLimits, r.readLog, r.readWaiters, r.readNotices} {
 			if err := read(ctx, tx, activityID); err != nil {
 				return fmt.Errorf("invariant: read rows: %w", err)
 			}
 		}
-		return nil
+		return r.readMoney(ctx, tx, activity)
 	})
 	return r, err
 }
@@ -173,10 +183,13 @@ func (r *rows) readOrders(ctx context.Context, tx *sql.Tx, activityID string) er
 		var o orderRow
 		var id []byte
 		var allocations string
-		err := scan(&id, &o.userID, &o.ticketType, &o.quantity, &allocations, &o.status, &o.deadline, &o.cancelledAt, &o.releasedAt)
+		var paidBy sql.NullString
+		err := scan(&id, &o.userID, &o.ticketType, &o.quantity, &allocations, &o.status, &o.deadline, &o.cancelledAt, &o.releasedAt,
+			&o.source, &o.paid, &o.refunded, &paidBy, &o.createdAt)
 		if err != nil {
 			return err
 		}
+		o.paidBy = paidBy.String
 		if o.id, err = sale.OrderIDFromBytes(id); err != nil {
 			return err
 		}
@@ -185,8 +198,8 @@ func (r *rows) readOrders(ctx context.Context, tx *sql.Tx, activityID string) er
 		}
 		r.orders[o.id] = &o
 		return nil
-	}, `SELECT id, user_id, ticket_type, quantity, allocations, status, pay_deadline, cancelled_at, released_at
-		FROM trade_order WHERE id >= ? AND id < ? AND activity_id = ?`, from, below, activityID)
+	}, `SELECT id, user_id, ticket_type, quantity, allocations, status, pay_deadline, cancelled_at, released_at, source,
+		CAST(paid * 100 AS SIGNED), CAST(refunded * 100 AS SIGNED), paid_by, created_at FROM trade_order WHERE id >= ? AND id < ? AND activity_id = ?`, from, below, activityID)
 }
 
 func (r *rows) readRouters(ctx context.Context, tx *sql.Tx, activityID string) error {

@@ -2,9 +2,11 @@ package timeline
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"holdfast/shared/catalog"
 	"holdfast/shared/order"
@@ -46,8 +48,15 @@ func OfBuyer(ctx context.Context, db *sqltx.DB, st *stock.Store, activityID, use
 	if err != nil {
 		return nil, err
 	}
+	waits, err := story.tellWaits(ctx, db)
+	if err != nil {
+		return nil, err
+	}
 	story.Events = merge(append(story.Events, s.events()...))
 	story.judge(s, told)
+	if waits != "" {
+		story.Verdict += " " + waits
+	}
 	return story, nil
 }
 
@@ -85,6 +94,51 @@ func (b *BuyerStory) tellOrders(ctx context.Context, db *sqltx.DB, st *stock.Sto
 		}
 	}
 	return told, nil
+}
+
+// tellWaits adds how the user waited, and says how that stands now; "" when they never did.
+func (b *BuyerStory) tellWaits(ctx context.Context, db *sqltx.DB) (stands string, err error) {
+	err = collect(ctx, db, "the waitlist", func(scan func(...any) error) error {
+		var ticketType, status string
+		var quantity int
+		var reason sql.NullString
+		var joined, changed time.Time
+		var passed, until sql.NullTime
+		if err := scan(&ticketType, &quantity, &status, &reason, &joined, &changed, &passed, &until); err != nil {
+			return err
+		}
+		if status == "WAITING" || status == "LEFT" || status == "CLOSED" { // of the others the story of their order tells
+			b.Events = append(b.Events, Event{joined, MySQL, fmt.Sprintf("The user joined the waitlist for %s of %s.", units(quantity), ticketType)})
+		}
+		switch status {
+		case "WAITING":
+			stands = fmt.Sprintf("The user waits for %s of %s.", units(quantity), ticketType)
+			if passed.Valid {
+				stands += " Fewer units came free than that, so others were served; the user keeps the place."
+			}
+			return nil
+		case "OFFERED":
+			stands = fmt.Sprintf("The user was offered %s of %s and has until %s to accept.", units(quantity), ticketType, when(until.Time))
+			return nil
+		}
+		ended := map[string]string{"ACCEPTED": "accepted what was offered", "LAPSED": "let the offer lapse", "LEFT": "left the waitlist"}[status]
+		if status == "CLOSED" {
+			ended = "was taken off the waitlist: " + closings[reason.String]
+		}
+		if status == "LEFT" || status == "CLOSED" {
+			b.Events = append(b.Events, Event{changed, MySQL, "The user " + ended + "."})
+		}
+		stands = "The user waited for " + units(quantity) + " and " + ended + "."
+		return nil
+	}, `SELECT ticket_type, quantity, status, reason, joined_at, updated_at, passed_since, accept_by FROM waitlist_entry
+ WHERE user_id = ? AND activity_id = ? ORDER BY joined_at, entry_id LIMIT ?`, b.UserID, b.ActivityID, most)
+	return stands, err
+}
+
+// closings says in words why an entry of the waitlist was closed.
+var closings = map[string]string{
+	"SALE_CLOSED": "the sale was closed", "SALE_CANCELLED": "the sale was called off", "NOT_SOLD_OUT": "units were there to be bought",
+	"TOO_LATE": "an offer could not have been accepted in time", "PURCHASE_LIMIT": "with these units they would hold more than one may",
 }
 
 // judge says what the user has, and what everybody was told.

@@ -1,7 +1,7 @@
 // Package timeline tells what happened, for people: to one order, or to one buyer in a sale.
 //
 // A story is one list by time, each event with its source and a sentence, merged from the log in Redis, the messages of the queue, the rows
-// of MySQL, what repair noted, and what operators did. It ends in a verdict, that is how things stand, and in what happens next by itself.
+// of MySQL, with what was paid, frozen, given back and told to the buyer, what repair noted, and what operators did. It ends in a verdict, that is how things stand, and in what happens next by itself.
 //
 // # What can be proved
 //

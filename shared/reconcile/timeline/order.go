@@ -28,6 +28,7 @@ type teller struct {
 	redriven    int          // of these, sent again
 	differences int          // that are open
 	due         *time.Time   // when a failed compensation is tried next
+	purse       purse
 }
 
 func (s *teller) add(at time.Time, source Source, format string, args ...any) {
@@ -67,6 +68,7 @@ func OfOrder(ctx context.Context, db *sqltx.DB, st *stock.Store, id sale.OrderID
 		story.UserID, story.Status = s.entry.Reservation.UserID, string(order.Reserved)
 	}
 	story.Verdict, story.Next = s.verdict()
+	story.Verdict, story.Next = s.purse.standing(story.Verdict, story.Next, s.now)
 	return story, nil
 }
 
@@ -85,7 +87,7 @@ func (s *teller) gather(ctx context.Context, id sale.OrderID) error {
 	case !errors.Is(err, order.ErrNotFound):
 		return err
 	}
-	for _, read := range []func(context.Context, sale.OrderID) error{s.ofDeadLetters, s.ofFailures, s.ofRepairs, s.ofDifferences,
+	for _, read := range []func(context.Context, sale.OrderID) error{s.ofWaitlist, s.ofDeposit, s.ofPayments, s.ofRefunds, s.ofNotices, s.ofDeadLetters, s.ofFailures, s.ofRepairs, s.ofDifferences,
 		s.ofAlerts, s.ofOperators} {
 		if err := read(ctx, id); err != nil {
 			return err
@@ -142,7 +144,9 @@ func (s *teller) ofRow(ctx context.Context) error {
 	}
 	born := o.Status != order.Cancelled || o.CancelledAt == nil || o.CancelledAt.After(o.CreatedAt)
 	how := map[order.Source]string{order.FromSale: "from its message", order.FromSweep: "by the minute pass, from the log in Redis",
-		order.FromCancel: "as the tombstone of a reservation that was cancelled before it became an order"}[o.Source]
+		order.FromCancel: "as the tombstone of a reservation that was cancelled before it became an order",
+		order.FromLate:   "of a payment that came too late for another order", "OFFER": "as an offer to the waitlist",
+		"DEAD_LETTER": "as the tombstone of a message that could not be delivered"}[o.Source]
 	if how == "" {
 		how = "by " + string(o.Source)
 	}
@@ -156,13 +160,20 @@ func (s *teller) ofRow(ctx context.Context) error {
 		return err
 	}
 	switch {
+	case !paid.IsZero() && o.PaidBy == order.PaidByDeposit:
+		s.add(paid, MySQL, "It is PAID, by its deposit.")
 	case !paid.IsZero():
 		s.add(paid, MySQL, "It was paid: %s.", o.PaidBy)
+	case o.Replaces != nil && o.PaidBy != "":
+		s.add(o.CreatedAt, MySQL, "It stands in for order %s, whose payment %s came too late.", o.Replaces, o.PaidBy)
 	case o.Amount.IsZero() && born:
 		s.add(o.CreatedAt, MySQL, "Nothing was owed, so it was PAID at once.")
 	}
 	if born && o.CancelledAt != nil {
 		s.add(*o.CancelledAt, MySQL, "It was CANCELLED: %s.", reasons[o.Reason])
+	}
+	if o.ReplacedBy != nil {
+		s.add(o.UpdatedAt, MySQL, "It lives on as order %s, since a payment for it came late.", o.ReplacedBy)
 	}
 	if o.ReleasedAt != nil {
 		s.add(*o.ReleasedAt, MySQL, "It was noted that Redis has the units back.")
@@ -186,6 +197,11 @@ var reasons = map[order.Reason]string{
 	order.PayTimeout:        "it was not paid in time",
 	order.SaleClosed:        "the sale was closed before it became an order",
 	order.ByOperator:        "an operator took it back",
+
+	order.InsufficientBalance: "the buyer's wallet held less than the deposit",
+	order.DepositForfeited:    "the buyer did not confirm it before the deadline, and forfeited the penalty",
+	order.SaleCancelled:       "the whole sale was called off",
+	"UNDELIVERABLE":           "its message could not be delivered",
 }
 
 // acts says in words what the audit log has about orders; see act.

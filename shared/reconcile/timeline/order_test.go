@@ -53,7 +53,7 @@ func TestTheWholeLifeOfAnOrderIsOneList(t *testing.T) {
 	}
 	pause()
 	by := audit.Entry{Operator: "op", Action: "order.cancel", Subject: o.ID.String(), RequestID: "r"}
-	if _, err := w.checkout.Cancel(t.Context(), o.ID, checkout.Canceller{Operator: &by, KeepPayment: true}); err != nil {
+	if _, err := w.checkout.Cancel(t.Context(), o.ID, checkout.Canceller{Operator: &by, Refund: checkout.RefundNone}); err != nil {
 		t.Fatal(err)
 	}
 	story := w.order(o.ID)

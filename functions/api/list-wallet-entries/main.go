@@ -1,0 +1,25 @@
+// Command list-wallet-entries answers GET /v1/wallet/entries.
+package main
+
+import (
+	"log"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"holdfast/shared/edge/api"
+	"holdfast/shared/edge/boot"
+)
+
+func main() {
+	config, err := boot.FromEnv(boot.MySQL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	clients, err := boot.Open(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	deps := clients.Deps(config.Claims)
+	handler := api.NewListWalletEntries(deps)
+	lambda.Start(handler)
+}

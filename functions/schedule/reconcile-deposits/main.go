@@ -1,0 +1,25 @@
+// Command reconcile-deposits holds, once a day, all that is written about money against each other.
+package main
+
+import (
+	"log"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"holdfast/shared/edge/boot"
+	"holdfast/shared/edge/schedule"
+)
+
+func main() {
+	config, err := boot.FromEnv(boot.MySQL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	clients, err := boot.Open(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	deps := clients.Deps(config.Claims)
+	handler := schedule.NewReconcileDeposits(deps)
+	lambda.Start(handler)
+}

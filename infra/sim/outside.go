@@ -1,0 +1,171 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"holdfast/shared/deposit"
+	"holdfast/shared/edge"
+	"holdfast/shared/money"
+	"holdfast/shared/payment"
+)
+
+// outside is what functions call beside the stores and the queue of orders, in memory: the company that charges buyers, the service that
+// runs workflows, the queue that wakes the sender of notices, and the topic that notices are published to. Each call is a boundary.
+type outside struct {
+	charges    []*charge
+	refunds    []*returned
+	news       []*news // that the provider still has to bring, in any order
+	executions []*execution
+	bells      int
+	published  map[string]int // by the id of a notice
+}
+
+// charge is what the provider was asked to take from a buyer.
+type charge struct {
+	payment.Charge
+	succeeded bool
+}
+
+// returned is what the provider was asked to give back.
+type returned struct {
+	payment.RefundOrder
+	state payment.RefundStatus
+}
+
+// news is one notification of the provider, of a charge or of a refund.
+type news struct {
+	charge *charge
+	refund *returned
+	failed bool // of a charge: that it failed, which a later one may contradict
+	flying int  // deliveries that have not ended
+	told   bool // one of them was answered well
+}
+
+// execution is one workflow that was started.
+type execution struct {
+	deposit.Execution
+	reminded, ended bool
+	flying          int
+}
+
+// Begin implements payment.Provider.
+func (o *outside) Begin(ctx context.Context, c payment.Charge) (payment.Action, error) {
+	take := func() {
+		if !slices.ContainsFunc(o.charges, func(known *charge) bool { return known.PaymentID == c.PaymentID }) {
+			o.charges = append(o.charges, &charge{Charge: c})
+		}
+	}
+	if err := o.ask(ctx, providerSide, "charge", take); err != nil {
+		return payment.Action{}, fmt.Errorf("%w: %w", payment.ErrNoProvider, err)
+	}
+	return payment.Action{Type: "REDIRECT", URL: "https://pay.example/" + c.PaymentID, Reference: "ch_" + c.PaymentID}, nil
+}
+
+// Refund implements payment.Provider. It refuses what was never charged, or more than was.
+func (o *outside) Refund(ctx context.Context, r payment.RefundOrder) (payment.RefundState, error) {
+	var answer payment.RefundState
+	give := func() {
+		i := slices.IndexFunc(o.refunds, func(known *returned) bool { return known.RefundID == r.RefundID })
+		if i < 0 {
+			i = len(o.refunds)
+			o.refunds = append(o.refunds, &returned{r, o.verdict(ctx, r)})
+			if o.refunds[i].state != payment.RefundSucceeded {
+				o.news = append(o.news, &news{refund: o.refunds[i]})
+			}
+		}
+		answer = payment.RefundState{Status: o.refunds[i].state}
+		if answer.Status == payment.RefundFailed {
+			answer.Failure = "ACCOUNT_CLOSED"
+		}
+	}
+	if err := o.ask(ctx, providerSide, "refund", give); err != nil {
+		return payment.RefundState{}, fmt.Errorf("%w: %w", payment.ErrNoProvider, err)
+	}
+	return answer, nil
+}
+
+// verdict is how a new refund stands: done, on its way, or refused for good.
+func (o *outside) verdict(ctx context.Context, r payment.RefundOrder) payment.RefundStatus {
+	if o.left(r.PaymentID).Less(r.Amount) {
+		return payment.RefundFailed
+	}
+	a := actorOf(ctx)
+	if a == nil {
+		return payment.RefundSucceeded
+	}
+	switch a.run.rng.IntN(8) {
+	case 0, 1:
+		return payment.RefundFailed
+	case 2, 3:
+		return payment.RefundSent
+	}
+	return payment.RefundSucceeded
+}
+
+// left is what of a charge has not gone back.
+func (o *outside) left(paymentID string) money.Amount {
+	left := money.Zero("CNY")
+	for _, c := range o.charges {
+		if c.PaymentID == paymentID && c.succeeded {
+			left = left.Plus(c.Amount)
+		}
+	}
+	for _, r := range o.refunds {
+		if r.PaymentID == paymentID && r.state != payment.RefundFailed {
+			left = left.Minus(r.Amount)
+		}
+	}
+	return left
+}
+
+// holds is what the provider has of all buyers by its own list: what it took, less what it gave back.
+func (o *outside) holds() money.Amount {
+	sum := money.Zero("CNY")
+	for _, c := range o.charges {
+		sum = sum.Plus(o.left(c.PaymentID))
+	}
+	return sum
+}
+
+// start is how functions start workflows, one deposit at a time. A name that was used counts as started.
+func (o *outside) start(ctx context.Context, list []deposit.Execution) error {
+	for _, e := range list {
+		if err := o.StartDeposit(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StartDeposit implements edge.Workflows.
+func (o *outside) StartDeposit(ctx context.Context, e deposit.Execution) error {
+	return o.ask(ctx, workflowSide, "start", func() {
+		if !slices.ContainsFunc(o.executions, func(known *execution) bool { return known.OrderID == e.OrderID }) {
+			o.executions = append(o.executions, &execution{Execution: e})
+		}
+	})
+}
+
+// Ring implements edge.Bell.
+func (o *outside) Ring(ctx context.Context) error {
+	return o.ask(ctx, bellSide, "ring", func() { o.bells++ })
+}
+
+// Publish implements edge.Topic.
+func (o *outside) Publish(ctx context.Context, messages []edge.TopicMessage) []error {
+	errs := make([]error, len(messages))
+	for i, m := range messages {
+		errs[i] = o.ask(ctx, topicSide, "publish", func() { o.published[m.ID]++ })
+	}
+	return errs
+}
+
+// ask is one call of somebody outside, who may be asked twice.
+func (o *outside) ask(ctx context.Context, s side, what string, do func()) error {
+	return cross(ctx, call{side: s, what: what, apart: do, do: func() error {
+		do()
+		return nil
+	}})
+}

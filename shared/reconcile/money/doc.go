@@ -1,0 +1,29 @@
+// Package money holds all that is written about money against each other, once a day: orders, deposits, payments and refunds against the
+// ledger, and the ledger against itself. It reads only. What contradicts is a difference, with what each side says, and is left to a
+// person: money is never put right by writing one figure over another, but by another movement with a reference of its own.
+//
+// # Words
+//
+// A round goes over everything once; it is a row of job. It is done by one or several runs, each of which goes on where the last one
+// stopped; one run at a time does a round, which it shows by signs of life in the row.
+//
+//	ORDERS     orders by id, page by page, with the deposits and entries of the same ids
+//	WALLETS    wallets by key, page by page, with their entries
+//	ACCOUNTS   the sums over all
+//
+// # What is compared
+//
+//	DEPOSIT_DIFFERS       consumed + penalty + refunded = deposit, nothing of it while FROZEN; each part = its entry, of the same user,
+//	                      currency and club; entries of deposits have a deposit; a TEST deposit has none
+//	DEPOSIT_STALE         FROZEN for 48 hours past the deadline or longer
+//	ORDER_MONEY_DIFFERS   paid - refunded = what its entries brought to HOUSE; a TEST order has none
+//	WALLET_DIFFERS        available, frozen and version = those of its entries, whose versions run from 1 without gaps
+//	ACCOUNT_DIFFERS       account = its entries; HOUSE = paid - refunded of all orders; a club = penalties - what was given back;
+//	                      SUSPENSE = successes that are not decided + refunds that failed; PROVIDER = - (successes - refunds that did not
+//	                      fail); FROZEN = deposits that are FROZEN; all accounts together 0
+//
+// # What always holds
+//
+// Whatever is compared is read from one snapshot, so that a movement between two reads is never taken for a difference. A round that is
+// complete marks as GONE what it did not find again. Two runs at once, or one that is repeated, change nothing but counts.
+package money

@@ -1,0 +1,260 @@
+package money
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/shared/metric"
+	"holdfast/shared/sqltx"
+)
+
+// kind is the kind of the jobs that are rounds. They belong to no activity, and their activity_id is "" so that one is active at most.
+const kind = "MONEY_RECONCILIATION"
+
+// Config sets bounds; a zero field takes its default.
+type Config struct {
+	Budget   time.Duration // how long a run may take; 45 s
+	PageSize int           // rows per page; 500
+}
+
+// Bounds of rounds.
+const (
+	stale      = 2 * time.Minute // a round without a sign of life for so long has lost its runner
+	markBudget = 2 * time.Second // for writing down how far a run came, also when its time is over
+)
+
+// step is a part of a round.
+type step string
+
+// The parts in their order; done is after the last.
+const (
+	orders   step = "ORDERS"
+	wallets  step = "WALLETS"
+	accounts step = "ACCOUNTS"
+	done     step = ""
+)
+
+// progress is how far a round is, kept in the parameters of its job.
+type progress struct {
+	Step  step   `json:"step"`
+	After []byte `json:"after,omitempty"` // of ORDERS the id of the last order; of WALLETS the last user
+	Last  string `json:"last,omitempty"`  // of WALLETS that user's last currency
+	Counts
+}
+
+// Counts are what a round has looked at and found.
+type Counts struct {
+	Orders      int `json:"orders"`
+	Deposits    int `json:"deposits"`
+	Wallets     int `json:"wallets"`
+	Accounts    int `json:"accounts"`
+	Differences int `json:"differences"`
+	Stale       int `json:"stale"` // deposits FROZEN far past their deadline; among the differences
+}
+
+// Summary says how the round stands after a run.
+type Summary struct {
+	RoundID string `json:"roundId"`
+	Status  string `json:"status"` // SUCCEEDED; QUEUED: to be gone on with; RUNNING: somebody else is at it; FAILED
+	Counts
+}
+
+// round is one round that this run does. Its claim is the number of attempts: whoever takes the round over counts one more.
+type round struct {
+	db        *sqltx.DB
+	cfg       Config
+	id        string
+	attempts  int
+	startedAt time.Time // when it was asked for: what is seen from then on counts as found again
+	progress
+}
+
+// errLost is returned when somebody else has taken the round over.
+var errLost = errors.New("money: the round was taken over by somebody else")
+
+// Run goes on with the round that is not complete, or begins one, for as long as the budget lasts. m counts what a complete round found.
+// It returns the errors of the database, after which the round stays to be gone on with; the summary is worth having with an error, too.
+func Run(ctx context.Context, db *sqltx.DB, m *metric.Metrics, cfg Config) (Summary, error) {
+	return run(ctx, db, m, cfg, true)
+}
+
+// Resume goes on with a round that is not complete, if there is one. Apart from that it is like Run.
+func Resume(ctx context.Context, db *sqltx.DB, m *metric.Metrics, cfg Config) (Summary, error) {
+	return run(ctx, db, m, cfg, false)
+}
+
+func run(ctx context.Context, db *sqltx.DB, m *metric.Metrics, cfg Config, begin bool) (Summary, error) {
+	cfg.Budget, cfg.PageSize = cmp.Or(cfg.Budget, 45*time.Second), cmp.Or(cfg.PageSize, 500)
+	ctx, cancel := context.WithTimeout(ctx, cfg.Budget)
+	defer cancel()
+	r := &round{db: db, cfg: cfg}
+	mine, err := r.take(ctx, begin)
+	if err != nil || !mine {
+		status := "RUNNING"
+		if r.id == "" {
+			status = ""
+		}
+		return Summary{RoundID: r.id, Status: status, Counts: r.Counts}, err
+	}
+	err = r.work(ctx)
+	status, isOver := "QUEUED", err == nil && r.Step == done
+	if isOver {
+		status = "SUCCEEDED"
+	}
+	outOfTime := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), markBudget)
+	defer cancel()
+	saveErr := r.save(ctx, status)
+	if isOver && saveErr == nil {
+		m.Count(metric.DepositReconciliationDiff, r.Differences)
+		m.Count(metric.DepositStaleFrozen, r.Stale)
+	}
+	if outOfTime && saveErr == nil {
+		err = nil // the next run goes on
+	}
+	return Summary{RoundID: r.id, Status: status, Counts: r.Counts}, errors.Join(err, saveErr)
+}
+
+// work does page by page until the round is complete or the time is over.
+func (r *round) work(ctx context.Context) error {
+	snapshots, err := r.db.Snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	defer snapshots.Close()
+	for r.Step != done {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var found []finding
+		next := r.progress
+		err := snapshots.Read(ctx, func(tx *sql.Tx) (err error) {
+			found, err = r.page(ctx, tx, &next)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := r.record(ctx, found); err != nil {
+			return err
+		}
+		for i := range found {
+			if !found[i].test {
+				next.Differences++
+			}
+			if found[i].kind == stalest && !found[i].test {
+				next.Stale++
+			}
+		}
+		r.progress = next
+		if r.Step == done {
+			return r.forget(ctx)
+		}
+		if err := r.save(ctx, "RUNNING"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// page compares one page, and says in next where the one after it begins.
+func (r *round) page(ctx context.Context, tx *sql.Tx, next *progress) ([]finding, error) {
+	switch r.Step {
+	case orders:
+		return r.ordersPage(ctx, tx, next)
+	case wallets:
+		return r.walletsPage(ctx, tx, next)
+	}
+	found, err := r.sums(ctx, tx, next)
+	next.Step = done
+	return found, err
+}
+
+// take finds the active round, or begins one, and claims it. It is not mine while somebody else gives signs of life, or when there is none
+// and none is to be begun.
+func (r *round) take(ctx context.Context, begin bool) (mine bool, err error) {
+	now, err := r.db.Now(ctx, r.db)
+	if err != nil {
+		return false, err
+	}
+	if begin {
+		text, err := json.Marshal(progress{Step: orders})
+		if err != nil {
+			return false, fmt.Errorf("money: %w", err)
+		}
+		_, err = r.db.ExecContext(ctx, `INSERT INTO job (job_id, kind, activity_id, status, parameters, created_at, updated_at)
+ VALUES (?, ?, '', 'QUEUED', ?, ?, ?) ON DUPLICATE KEY UPDATE job_id = job_id`, rand.Text(), kind, string(text), now, now)
+		if err != nil {
+			return false, fmt.Errorf("money: begin a round: %w", err)
+		}
+	}
+	var text string
+	err = r.db.QueryRowContext(ctx, `SELECT job_id, attempts, created_at, parameters FROM job WHERE kind = ? AND activity_id = ''
+ AND active = 1`, kind).Scan(&r.id, &r.attempts, &r.startedAt, &text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &r.progress)
+	}
+	if err != nil {
+		return false, fmt.Errorf("money: read the round: %w", err)
+	}
+	result, err := r.db.ExecContext(ctx, `UPDATE job SET status = 'RUNNING', started_at = COALESCE(started_at, ?), attempts = attempts + 1,
+ updated_at = ? WHERE job_id = ? AND attempts = ? AND (status = 'QUEUED' OR (status = 'RUNNING' AND updated_at <= ?))`,
+		now, now, r.id, r.attempts, now.Add(-stale))
+	if err != nil {
+		return false, fmt.Errorf("money: claim the round: %w", err)
+	}
+	r.attempts++
+	claimed, err := result.RowsAffected()
+	return claimed == 1, err
+}
+
+// save writes how far the round is, which is a sign of life, too. It returns errLost when the claim is another one by now.
+func (r *round) save(ctx context.Context, status string) error {
+	now, err := r.db.Now(ctx, r.db)
+	if err != nil {
+		return err
+	}
+	where, err := json.Marshal(r.progress)
+	if err != nil {
+		return fmt.Errorf("money: %w", err)
+	}
+	var finished, result any
+	if status == "SUCCEEDED" {
+		text, err := json.Marshal(r.Counts)
+		if err != nil {
+			return fmt.Errorf("money: %w", err)
+		}
+		finished, result = now, string(text)
+	}
+	looked := r.Orders + r.Wallets + r.Accounts
+	changed, err := r.db.ExecContext(ctx, `UPDATE job SET status = ?, parameters = ?, done = ?, result = ?, finished_at = ?, updated_at = ?
+ WHERE job_id = ? AND status = 'RUNNING' AND attempts = ?`, status, string(where), looked, result, finished, now, r.id, r.attempts)
+	if err != nil {
+		return fmt.Errorf("money: write the round: %w", err)
+	}
+	if n, err := changed.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return r.mustBeMine(ctx, status) // a row that stood like this already counts as unchanged
+}
+
+func (r *round) mustBeMine(ctx context.Context, status string) error {
+	var n int
+	err := r.db.QueryRowContext(ctx, `SELECT COUNT(*) FROM job WHERE job_id = ? AND attempts = ? AND status = ?`, r.id, r.attempts, status).Scan(&n)
+	if err != nil {
+		return fmt.Errorf("money: read the round: %w", err)
+	}
+	if n == 0 {
+		return errLost
+	}
+	return nil
+}
