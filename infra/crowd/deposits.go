@@ -71,7 +71,7 @@ type depositOrder struct {
 func RunDeposits(ctx context.Context, o Options) error {
 	d := &deposits{Crowd: &Crowd{o: o, client: newClient(o.Addresses.API)}, activity: o.ActivityID + "-deposits",
 		tokens: make(map[string]string), orders: make(map[string]string)}
-	for _, act := range []func(context.Context) error{d.open, d.fund, d.reserve, d.wait, d.confirm, d.cancel, d.offer, d.remind, d.miss, d.prove} {
+	for _, act := range []func(context.Context) error{d.open, d.logIn, d.fund, d.reserve, d.wait, d.confirm, d.cancel, d.offer, d.remind, d.miss, d.prove} {
 		if err := act(ctx); err != nil {
 			return err
 		}
@@ -115,12 +115,19 @@ func (d *deposits) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// fund gives everybody a token, and money.
-func (d *deposits) fund(ctx context.Context) (err error) {
-	for user, amount := range map[string]string{punctual: "300.00", changed: "300.00", absent: "300.00", patient: "300.00", poor: "59.99"} {
+// logIn gives everybody a token, again whenever the old ones have run out.
+func (d *deposits) logIn(ctx context.Context) (err error) {
+	for _, user := range []string{punctual, changed, absent, patient, poor} {
 		if d.tokens[user], err = d.client.token(ctx, user); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// fund gives everybody money.
+func (d *deposits) fund(ctx context.Context) error {
+	for user, amount := range map[string]string{punctual: "300.00", changed: "300.00", absent: "300.00", patient: "300.00", poor: "59.99"} {
 		err := d.client.must(ctx, http.MethodPost, "/ops/v1/wallets/"+user+"/top-ups", d.operator,
 			map[string]any{"reference": d.activity + "-" + user, "amount": money{amount, currency}}, nil)
 		if err != nil {
@@ -263,8 +270,12 @@ func (d *deposits) miss(ctx context.Context) error {
 	return d.tell(ctx, "48 hours are over: two lose the penalty and have the rest back", absent, patient, punctual)
 }
 
+// advance moves the clock of the stack, which is that of the tokens too.
 func (d *deposits) advance(ctx context.Context, by time.Duration) error {
-	return d.client.must(ctx, http.MethodPost, "/local/clock", "", map[string]any{"advance": by.String()}, nil)
+	if err := d.client.must(ctx, http.MethodPost, "/local/clock", "", map[string]any{"advance": by.String()}, nil); err != nil {
+		return err
+	}
+	return d.logIn(ctx)
 }
 
 // until waits until a user's order and its deposit have these states.

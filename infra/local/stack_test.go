@@ -302,7 +302,7 @@ func TestControlsRefuseMistakesAndSayWhatThereIs(t *testing.T) {
 		"unknown point":      {"POST", "/local/faults", `{"point":"moon","mode":"refuse"}`, 400, "GET /local/faults"},
 		"unknown mode":       {"POST", "/local/faults", `{"point":"queue.send","mode":"sing"}`, 400, "refuse"},
 		"every zero":         {"POST", "/local/faults", `{"point":"queue.send","mode":"drop","every":0}`, 400, "every"},
-		"unknown schedule":   {"POST", "/local/schedules/sing", ``, 404, "compensate-orders, expire-orders, reconcile-stock"},
+		"unknown schedule":   {"POST", "/local/schedules/sing", ``, 404, "compensate-orders, expire-orders, reconcile-deposits, reconcile-stock"},
 		"unknown function":   {"POST", "/local/events/sing", `{}`, 404, "sing"},
 		"event is no JSON":   {"POST", "/local/events/health", `{`, 400, "JSON"},
 	} {

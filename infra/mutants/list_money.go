@@ -243,7 +243,7 @@ func seatMutants() []Mutant {
 			File:    "shared/checkout/pay.go",
 			Old:     `if o.Source == order.FromOffer {`,
 			New:     `if o.Source == order.FromSweep {`,
-			Killers: []Suite{in(checkoutTests, "TestLeavingAfterPayingTakesNothingBack")},
+			Killers: []Suite{in("shared/reconcile/certificate", "TestAnOfferThatIsPaidIsAcceptedWithIt")},
 		},
 		{
 			Name: "notice-twice", Sentence: "a second notice of a kind about a subject is written over the first",
@@ -254,9 +254,10 @@ func seatMutants() []Mutant {
 		},
 		{
 			Name: "notice-outside", Sentence: "notices of orders are written beside the transaction that makes them",
-			File:    "shared/checkout/create_orders.go",
-			Old:     `if err := notice.Add(ctx, tx, freshNotices(fresh), now); err != nil {`,
-			New:     `if err := c.db.Run(ctx, func(ctx context.Context, beside *sql.Tx) error { return notice.Add(ctx, beside, freshNotices(fresh), now) }); err != nil {`,
+			File: "shared/checkout/create_orders.go",
+			Old:  `	if err := writeFresh(ctx, tx, fresh, limits, now, out.frozen...); err != nil {`,
+			New: `	_ = c.db.Run(ctx, func(ctx context.Context, beside *sql.Tx) error { return notice.Add(ctx, beside, freshNotices(fresh), now) })
+	if err := writeFresh(ctx, tx, fresh, limits, now, out.frozen...); err != nil {`,
 			Killers: []Suite{in(checkoutTests, "TestAnOrderThatWasRolledBackTellsNobody")},
 		},
 		{

@@ -39,18 +39,28 @@ type Enumeration struct {
 	Failures   []Cut
 }
 
-// Enumerate cuts off every scenario at every boundary, by death or by a lost answer, lets the system settle, and checks it. stride 1 is every boundary,
-// n every n-th. The error is for what kept it from doing so.
-func Enumerate(ctx context.Context, workers, stride int) (*Enumeration, error) {
+// Strides say at which boundaries scenarios are cut off: 1 is at every one, n at every n-th.
+type Strides struct{ Stock, Money int }
+
+// Enumerate cuts off every scenario at its boundaries, by death or by a lost answer, lets the system settle, and checks it. The error is
+// for what kept it from doing so.
+func Enumerate(ctx context.Context, workers int, every Strides) (*Enumeration, error) {
 	dir, release, err := server.Scratch()
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	e := &Enumeration{Boundaries: make(map[string]int)}
-	todo := make(chan *scenario, len(scenarios))
-	for i := range scenarios {
-		todo <- &scenarios[i]
+	type task struct {
+		*scenario
+		stride int
+	}
+	todo := make(chan task, len(stockScenarios)+len(moneyScenarios))
+	for i := range moneyScenarios {
+		todo <- task{&moneyScenarios[i], every.Money}
+	}
+	for i := range stockScenarios {
+		todo <- task{&stockScenarios[i], every.Stock}
 	}
 	close(todo)
 	var mu sync.Mutex
@@ -63,7 +73,7 @@ func Enumerate(ctx context.Context, workers, stride int) (*Enumeration, error) {
 				if !more {
 					return false, nil
 				}
-				n, runs, failures, err := w.cutEverywhere(ctx, s, stride)
+				n, runs, failures, err := w.cutEverywhere(ctx, s.scenario, s.stride)
 				mu.Lock()
 				defer mu.Unlock()
 				e.Boundaries[s.name] = n

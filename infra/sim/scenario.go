@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"holdfast/shared/sale"
@@ -80,9 +79,6 @@ func (r *run) toEnd(a *actor) {
 	}
 	r.finish(a)
 }
-
-// scenarios are what functions do, each from a state in which it has most to do.
-var scenarios = slices.Concat(stockScenarios, moneyScenarios)
 
 // stockScenarios are those in which no money moves.
 var stockScenarios = []scenario{

@@ -14,6 +14,7 @@ import (
 type simCommand struct {
 	Seeds   int     `default:"1000" help:"How many seeds to play."`
 	Steps   int     `default:"400" help:"Steps of each seed before everything in flight dies."`
+	Cuts    bool    `help:"Play no seeds: cut every function off at each of its calls, one after the other."`
 	Seed    *uint64 `help:"Play this seed alone, and print what happened step by step." placeholder:"N"`
 	First   uint64  `default:"1" help:"Seed to begin with."`
 	Workers int     `default:"2" help:"Worlds side by side, each with its own servers."`
@@ -23,6 +24,9 @@ type simCommand struct {
 func (c *simCommand) Run(ctx context.Context) error {
 	if c.Seed != nil {
 		return c.replay(ctx)
+	}
+	if c.Cuts {
+		return c.cutOff(ctx)
 	}
 	report, err := sim.Run(ctx, sim.Options{First: c.First, Seeds: c.Seeds, Steps: c.Steps, Workers: c.Workers})
 	if err != nil {
@@ -40,6 +44,22 @@ func (c *simCommand) Run(ctx context.Context) error {
 		fmt.Println("never reached:", strings.Join(report.Missing, ", "))
 	}
 	if len(report.Failures) > 0 || len(report.Missing) > 0 {
+		return exitStatus(1)
+	}
+	return nil
+}
+
+// cutOff enumerates where functions can be cut off.
+func (c *simCommand) cutOff(ctx context.Context) error {
+	e, err := sim.Enumerate(ctx, c.Workers, sim.Strides{Stock: 1, Money: 1})
+	if err != nil {
+		return err
+	}
+	for _, f := range e.Failures {
+		fmt.Printf("%s, cut off at call %d (%s), FAILS\n%s\n\n", f.Scenario, f.Boundary, f.Fault, indent(f.Wrong))
+	}
+	fmt.Printf("%d scenarios cut off in %d ways; %d failed\n", len(e.Boundaries), e.Runs, len(e.Failures))
+	if len(e.Failures) > 0 {
 		return exitStatus(1)
 	}
 	return nil

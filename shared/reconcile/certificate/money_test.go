@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/shared/checkout"
 	"holdfast/shared/reconcile/certificate"
 	"holdfast/shared/reconcile/invariant"
 	"holdfast/shared/sale"
@@ -151,6 +152,20 @@ func TestACertificateOfASoldOutSaleWithAWaitlistPasses(t *testing.T) {
 	if dan, eve := s.entry("dan"), s.entry("eve"); dan.Status != waitlist.Offered || eve.Status != waitlist.Waiting {
 		t.Errorf("dan %s, eve %s", dan.Status, eve.Status)
 	}
+}
+
+func TestAnOfferThatIsPaidIsAcceptedWithIt(t *testing.T) {
+	t.Parallel()
+	s := newTills(t)
+	s.topUp("dan", "100.00")
+	offered := s.entry("dan").OrderID
+	if _, err := s.checkout.PayByWallet(t.Context(), checkout.Paying{OrderID: offered, UserID: "dan", Key: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	if e := s.entry("dan"); e.Status != waitlist.Accepted {
+		t.Errorf("the entry is %s", e.Status)
+	}
+	s.passes("W1")
 }
 
 func TestATestSaleMovesNoMoneyAndHasNoEquationsAboutIt(t *testing.T) {
