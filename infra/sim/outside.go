@@ -47,7 +47,6 @@ type news struct {
 type execution struct {
 	deposit.Execution
 	reminded, ended bool
-	flying          int
 }
 
 // Begin implements payment.Provider.

@@ -27,8 +27,11 @@ var expected = [][]string{
 	{`"status":"CANCELLED"`, `"status":"RESERVED"`},
 	{`"now":`, `"expired":`, `"status":"CANCELLED"`, `"reason":"PAY_TIMEOUT"`},
 	{`"code":"RESERVATION_UNCONFIRMED"`, `"status":"RESERVED"`},
+	{`"policyHash"`, `"status":"UNPAID"`, `"deposit":`, `"status":"FROZEN"`, `"available":{"amount":"240.00"`, `"frozen":{"amount":"60.00"`},
+	{`"code":"INSUFFICIENT_STOCK"`, `"status":"WAITING"`, `"status":"CANCELLED"`, `"status":"FROZEN"`, `"DEPOSIT_PENALTY"`, `"DEPOSIT_FREEZE"`},
+	{`"now":`, `"status":"CANCELLED"`, `"reason":"DEPOSIT_FORFEITED"`, `"DEPOSIT_PENALTY"`, `"WAITLIST_OFFER"`},
 	{"PASS  O1", "PASS  C4", "Nothing was oversold, lost, or counted twice."},
-	{"PASS", "PAY_TIMEOUT", "bob"},
+	{"PASS", "M1", "PAY_TIMEOUT", "30.00", "bob"},
 }
 
 func TestTheTourOfTheREADMEDoesWhatItSays(t *testing.T) {

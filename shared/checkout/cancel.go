@@ -34,6 +34,7 @@ type Canceller struct {
 	Operator *audit.Entry // an operator, with the row to write when the order changes; At is filled in
 	Refund   RefundScope  // of an operator; "" is RefundByRule, and a buyer has no other
 	Wish     *Wish        // the key of the call, if it has one
+	KeepPaid bool         // an order that money was paid for is not cancelled
 }
 
 func (by Canceller) reason() order.Reason {
@@ -166,6 +167,8 @@ func (by Canceller) due(a *sale.Activity, o *order.Order, now time.Time) (money.
 	switch {
 	case o.Status == order.Unpaid:
 		return nothing, nil
+	case by.KeepPaid && !o.Paid.IsZero():
+		return nothing, fmt.Errorf("%w: it is paid", ErrNotCancellable)
 	case a.CancelledAt != nil, by.Operator != nil && by.Refund == RefundFull:
 		return o.Refundable(), nil
 	case by.Operator != nil && by.Refund == RefundNone:

@@ -25,10 +25,9 @@ type SentNotices struct {
 }
 
 // noticeStuck is raised for a notice that was tried stuckAfter times and more: some 20 minutes.
-const (
-	noticeStuck alert.Kind = "NOTICE_STUCK"
-	stuckAfter             = 8
-)
+const noticeStuck alert.Kind = "NOTICE_STUCK"
+
+const stuckAfter = 8
 
 // SendNotices sends one page of the notices that are due: it claims them, publishes what still holds, and marks what was accepted. A
 // notice may be published twice, under its one id, when this ends between publishing and marking. It returns the errors of the database;

@@ -73,7 +73,7 @@ func (r *Reconciler) actCancel(ctx context.Context, d Difference, w Resolution) 
 	}
 	entry := w.Entry
 	entry.Action, entry.Subject = "order.cancel", id.String()
-	_, err = r.checkout.Cancel(ctx, id, checkout.Canceller{Operator: &entry})
+	_, err = r.checkout.Cancel(ctx, id, checkout.Canceller{Operator: &entry, KeepPaid: true})
 	if errors.Is(err, checkout.ErrNotCancellable) {
 		return nil, impossible("the order was paid for; cancel it by its own call, which says what becomes of the payment")
 	}

@@ -56,16 +56,22 @@ func (w *world) figures() string {
 		"SELECT CONCAT(HEX(id), status, allocations) FROM trade_order ORDER BY 1",
 		"SELECT CONCAT(HEX(order_id), direction, action) FROM stock_log ORDER BY 1",
 	} {
-		rows, err := w.db.QueryContext(w.t.Context(), query)
-		w.must(err)
-		for rows.Next() {
-			var text string
-			w.must(rows.Scan(&text))
-			fmt.Fprintln(&b, text)
-		}
-		w.must(rows.Err())
+		w.dumpRows(&b, query)
 	}
 	return b.String()
+}
+
+func (w *world) dumpRows(to *strings.Builder, query string) {
+	w.t.Helper()
+	rows, err := w.db.QueryContext(w.t.Context(), query)
+	w.must(err)
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		w.must(rows.Scan(&text))
+		fmt.Fprintln(to, text)
+	}
+	w.must(rows.Err())
 }
 
 // injection spoils one order in one way.
