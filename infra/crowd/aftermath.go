@@ -60,7 +60,7 @@ func (c *Crowd) follow(ctx context.Context, buyers map[string]*buyer, promises m
 	return result, err
 }
 
-// decide cancels some orders as their buyers and marks some paid as the operator.
+// decide cancels some orders as their buyers and has some paid, from their wallets or by the operator.
 func (c *Crowd) decide(ctx context.Context, buyers map[string]*buyer, promises map[sale.OrderID]Promise) error {
 	ids := sortedIDs(promises)
 	cancels, pays := int(float64(len(ids))*cancelShare), int(float64(len(ids))*payShare)
@@ -68,7 +68,8 @@ func (c *Crowd) decide(ctx context.Context, buyers map[string]*buyer, promises m
 	defer func() { _ = bar.Finish() }()
 	return inParallel(cancels+pays, 8, func(i int) error {
 		p := promises[ids[i]]
-		path, token, body := c.decision(i < cancels, p, buyers[p.UserID].token)
+		path, token, body := c.decision(i < cancels, i%2 == 0, p, buyers[p.UserID].token)
+		c.fundFor(ctx, path, p)
 		var order answer
 		status, err := c.client.call(ctx, http.MethodPost, path, token, http.Header{"Idempotency-Key": {"after-" + p.OrderID.String()}}, body, &order)
 		if err != nil {
@@ -82,10 +83,17 @@ func (c *Crowd) decide(ctx context.Context, buyers map[string]*buyer, promises m
 	})
 }
 
-// decision is the call by which a buyer cancels an order, or the operator marks it paid.
-func (c *Crowd) decision(cancel bool, p Promise, buyer string) (path, token string, body map[string]any) {
-	if cancel {
-		return "/v1/orders/" + p.OrderID.String() + "/cancellation", buyer, map[string]any{}
+// decision is the call by which a buyer cancels an order, pays it from the wallet, or confirms its deposit, or by which the operator
+// marks it paid.
+func (c *Crowd) decision(cancel, wallet bool, p Promise, buyer string) (path, token string, body map[string]any) {
+	own := "/v1/orders/" + p.OrderID.String()
+	switch {
+	case cancel:
+		return own + "/cancellation", buyer, map[string]any{}
+	case c.o.Deposits:
+		return own + "/confirmation", buyer, map[string]any{}
+	case wallet:
+		return own + "/payment", buyer, map[string]any{"method": "WALLET"}
 	}
 	return "/ops/v1/orders/" + p.OrderID.String() + "/payment", c.operator, map[string]any{"reference": "till-" + p.OrderID.Reference()}
 }

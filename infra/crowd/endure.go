@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -22,7 +23,7 @@ type Endured struct {
 	Others     map[string]int // other answers, by code; "no answer (502)" where the function gave none
 	Unanswered int            // buyers who heard nothing final to the end
 	Cancelled  int            // orders that their buyers cancelled
-	Paid       int            // orders that the operator marked as paid
+	Paid       int            // orders that were paid: by their buyers' wallets, by the operator, or by confirming a deposit
 	Broken     []string       // answers that break the contract, at most a few
 }
 
@@ -41,6 +42,9 @@ func Endure(ctx context.Context, o Options) (*Endured, error) {
 	buyers, err := c.gather(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if o.Deposits {
+		c.fundThrough(ctx, buyers)
 	}
 	if c.journal, err = CreateJournal(JournalPath(o.Dir, o.ActivityID)); err != nil {
 		return nil, err
@@ -79,9 +83,35 @@ func (c *Crowd) openThrough(ctx context.Context) error {
 	return nil
 }
 
+// poorEvery is who comes without money for a deposit: each so-manieth buyer.
+const poorEvery = 20
+
+// fundThrough gives the buyers money for what they want and for confirming it; a few have none.
+func (c *Crowd) fundThrough(ctx context.Context, buyers []buyer) {
+	_ = inParallel(len(buyers), 8, func(i int) error {
+		if i%poorEvery != poorEvery-1 {
+			c.topUp(ctx, buyers[i].userID, c.o.ActivityID+"-"+buyers[i].userID, "300.00")
+		}
+		return nil
+	})
+}
+
+// topUp brings money into a user's wallet, once by its reference, as often as it takes; false when ctx ended first.
+func (c *Crowd) topUp(ctx context.Context, user, reference, amount string) bool {
+	body := map[string]any{"reference": reference, "amount": map[string]string{"amount": amount, "currency": currency}}
+	return c.insist(ctx, ctx.Done(), c.operator, "/ops/v1/wallets/"+user+"/top-ups", body, http.StatusCreated, http.StatusOK)
+}
+
+// fundFor gives a buyer who is about to pay from the wallet the money for it.
+func (c *Crowd) fundFor(ctx context.Context, path string, p Promise) {
+	if strings.HasPrefix(path, "/v1/") && strings.HasSuffix(path, "/payment") {
+		c.topUp(ctx, p.UserID, "for-"+p.OrderID.String(), "300.00")
+	}
+}
+
 // insist posts until one of the statuses is answered; false when that did not happen before the end.
 func (c *Crowd) insist(ctx context.Context, end <-chan struct{}, token, path string, body any, good ...int) bool {
-	header := http.Header{"Idempotency-Key": {"once-" + c.o.ActivityID}}
+	header := http.Header{"Idempotency-Key": {"once-" + c.o.ActivityID + path}}
 	for {
 		status, err := c.client.call(ctx, http.MethodPost, path, token, header, body, nil)
 		if err == nil && slices.Contains(good, status) {
@@ -122,7 +152,13 @@ func (c *Crowd) rushThrough(ctx context.Context, buyers []buyer) (*loadResult, e
 	}
 }
 
-// decideThrough cancels some orders as their buyers and marks some paid as the operator, and counts them.
+// final says whether an answer to a decision leaves nothing to be tried again. Refused is who comes too late, has too little money, or has
+// an order that cannot be cancelled any more.
+func final(status int) bool {
+	return slices.Contains([]int{http.StatusOK, http.StatusConflict, http.StatusGone, http.StatusPaymentRequired}, status)
+}
+
+// decideThrough cancels some orders as their buyers and has some paid, and counts them.
 func (c *Crowd) decideThrough(ctx context.Context, buyers []buyer, result *loadResult) (cancelled, paid int) {
 	tokens := make(map[string]string, len(buyers))
 	for i := range buyers {
@@ -133,11 +169,11 @@ func (c *Crowd) decideThrough(ctx context.Context, buyers []buyer, result *loadR
 	done := make([]bool, cancels+pays)
 	_ = inParallel(len(done), 8, func(i int) error {
 		p := result.promises[ids[i]]
-		path, token, body := c.decision(i < cancels, p, tokens[p.UserID])
+		path, token, body := c.decision(i < cancels, i%2 == 0, p, tokens[p.UserID])
+		c.fundFor(ctx, path, p)
 		for ctx.Err() == nil && !done[i] {
-			// Refused is who comes too late, or has an order that cannot be cancelled any more.
 			status, err := c.client.call(ctx, http.MethodPost, path, token, http.Header{"Idempotency-Key": {"after-" + p.OrderID.String()}}, body, nil)
-			done[i] = err == nil && (status == http.StatusOK || status == http.StatusConflict)
+			done[i] = err == nil && final(status)
 			if !done[i] {
 				wait(ctx, tryAgainAfter)
 			}

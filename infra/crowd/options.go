@@ -22,6 +22,7 @@ type Options struct {
 	Seed       uint64 // fixes who wants what and who taps twice
 	Patience   time.Duration
 	PayWindow  time.Duration // how long an order may stay unpaid; 0: a quarter of an hour
+	Deposits   bool          // sell seats against a deposit, which is to be confirmed within minutes, instead of tickets
 	Out        io.Writer
 }
 

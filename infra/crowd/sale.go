@@ -62,15 +62,32 @@ func (c *Crowd) draft(ctx context.Context) (map[string]any, error) {
 	}
 	var types []map[string]any
 	for _, t := range ticketTypes {
+		if c.o.Deposits && t.price == "0.00" {
+			continue // nothing could be held for it
+		}
 		types = append(types, map[string]any{"ticketType": t.id, "title": t.title, "capacity": c.capacityOf(t.share), "buckets": c.o.Buckets,
 			"price": map[string]string{"amount": t.price, "currency": currency}})
 	}
-	return map[string]any{
+	at := func(after time.Duration) string { return clock.Now.Add(after).Format(time.RFC3339) }
+	draft := map[string]any{
 		"activityId": c.o.ActivityID, "kind": "TICKET", "mode": "LIVE", "title": "The crowd's sale", "currency": currency,
-		"opensAt": clock.Now.Add(-time.Minute).Format(time.RFC3339), "closesAt": clock.Now.Add(24 * time.Hour).Format(time.RFC3339),
+		"opensAt": at(-time.Minute), "closesAt": at(24 * time.Hour),
 		"perUserLimit": c.o.Limit, "payWindowSeconds": int(cmp.Or(c.o.PayWindow, payWindow) / time.Second), "ticketTypes": types,
-	}, nil
+	}
+	if c.o.Deposits {
+		draft["kind"], draft["closesAt"] = "DEPOSIT", at(seatsSold)
+		draft["deposit"] = map[string]any{"ratio": "0.3", "penaltyRatio": "0.5", "remindAt": at(seatsReminded),
+			"confirmDeadline": at(seatsConfirmed), "cancellation": "PENALTY", "clubId": "club-of-the-crowd"}
+	}
+	return draft, nil
 }
+
+// How long after its opening a sale of deposit seats sells, reminds, and may be confirmed: as little as a sale allows.
+const (
+	seatsSold      = 90 * time.Second
+	seatsReminded  = 2 * time.Minute
+	seatsConfirmed = 285 * time.Second
+)
 
 func (c *Crowd) capacityOf(share float64) int {
 	return max(c.o.Buckets, int(float64(c.o.Capacity)*share))
@@ -83,7 +100,7 @@ func (c *Crowd) gather(ctx context.Context) ([]buyer, error) {
 	for i := range buyers {
 		buyers[i] = buyer{userID: fmt.Sprintf("crowd-%06d", i), key: fmt.Sprintf("wish-%d-%d", c.o.Seed, i),
 			Type: ticketTypes[0].id, quantity: 1 + random.IntN(c.o.Limit)}
-		if random.Float64() < ticketTypes[1].share {
+		if random.Float64() < ticketTypes[1].share && !c.o.Deposits {
 			buyers[i].Type = ticketTypes[1].id
 		}
 	}

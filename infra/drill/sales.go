@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"sync"
+	"time"
 
 	"holdfast/infra/crowd"
 )
@@ -53,12 +54,18 @@ func (w *world) sell(ctx context.Context) (*Load, error) {
 	return load, firstErr
 }
 
+// A sale is one of seats against a deposit each so-manieth time, in drills that are not over before a deposit's deadline.
+const (
+	seatsEvery = 3
+	seatsNeed  = 5 * time.Minute
+)
+
 // crowdOf is the size of a round's crowd: it wants a little more than there is.
 func (w *world) crowdOf(round int) crowd.Options {
 	wishes := int(float64(w.o.Rate) * w.o.Round.Seconds())
 	return crowd.Options{Addresses: w.stack.Addresses, Dir: w.o.DataDir, ActivityID: fmt.Sprintf("drill-%d-%d", w.o.Seed, round),
 		Users: max(1, wishes*7/8), Rate: w.o.Rate, Capacity: max(16, wishes*3/2), Buckets: 8, Limit: 3, Seed: w.o.Seed + uint64(round),
-		PayWindow: payWindow, Out: io.Discard}
+		PayWindow: payWindow, Deposits: w.o.Duration >= seatsNeed && round%seatsEvery == seatsEvery-1, Out: io.Discard}
 }
 
 func (l *Load) add(met *crowd.Endured) {

@@ -128,10 +128,10 @@ func (w *world) addresses() local.Addresses {
 	return a
 }
 
-// unpaid counts the orders that may still run out; a deposit holds its seat without a deadline to pay.
+// unpaid counts orders that still wait for a payment, or for a deposit's deadline.
 func (w *world) unpaid(ctx context.Context) (n int, err error) {
 	err = w.inDatabase(ctx, func(db *sqltx.DB) error {
-		return db.QueryRowContext(ctx, `SELECT COUNT(*) FROM trade_order WHERE status = 'UNPAID' AND pay_deadline IS NOT NULL`).Scan(&n)
+		return db.QueryRowContext(ctx, `SELECT COUNT(*) FROM trade_order WHERE status = 'UNPAID'`).Scan(&n)
 	})
 	return n, err
 }
