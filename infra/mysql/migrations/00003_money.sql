@@ -90,7 +90,7 @@ CREATE TABLE IF NOT EXISTS deposit_policy (
   remind_at        DATETIME(3)    NOT NULL COMMENT 'When buyers are reminded, UTC, whole seconds',
   cancellation     VARCHAR(16)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL COMMENT 'FREE, PENALTY or FORBIDDEN: what a buyer who cancels in time gets',
   club_id          VARBINARY(64)  NOT NULL COMMENT 'Club that penalties go to',
-  offer_lead_s     INT            NOT NULL COMMENT 'Seconds before the deadline in which nothing is frozen or offered any more',
+  offer_lead_s     INT            NOT NULL COMMENT 'Seconds before the deadline in which nothing is sold or offered any more',
   hash             BINARY(32)     NOT NULL COMMENT 'SHA-256 of the policy as canonical JSON: what a buyer agrees to',
   created_at       DATETIME(3)    NOT NULL COMMENT 'When the row was made, UTC',
   PRIMARY KEY (activity_id, version),
