@@ -31,6 +31,9 @@ func eachPageAhead[T any](ctx context.Context, read func(ctx context.Context) (p
 	go func() {
 		defer close(pages)
 		for more := true; more; {
+			if failed = ctx.Err(); failed != nil { // a page that is drained makes room for another, which nobody would use
+				return
+			}
 			var page T
 			if page, more, failed = read(ctx); failed != nil {
 				return
