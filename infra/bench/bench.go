@@ -6,9 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/schollz/progressbar/v3"
 )
 
 // Options says what is measured and where.
@@ -37,7 +34,7 @@ type extent struct {
 	deposits depositTurns
 }
 
-// full is what a run does; all of it takes some ten minutes on two processors.
+// full is what a run does; all of it takes some twelve minutes on two processors.
 var full = extent{scripts: fullScripts, memory: fullMemory, create: fullCreate, load: fullLoad, starts: fullStarts,
 	repair: fullRepair, deposits: fullDeposits}
 
@@ -92,11 +89,4 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		report.Figures = append(report.Figures, figures...)
 	}
 	return report, nil
-}
-
-// progress is a bar for a person.
-func progress(o Options, total int, what string) *progressbar.ProgressBar {
-	return progressbar.NewOptions(total, progressbar.OptionSetWriter(o.Out), progressbar.OptionSetDescription(fmt.Sprintf("%-28s", what)),
-		progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(200*time.Millisecond),
-		progressbar.OptionOnCompletion(func() { fmt.Fprintln(o.Out) }))
 }

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/infra/local/server"
 	"holdfast/infra/mysql"
+	"holdfast/infra/progress"
 	"holdfast/shared/audit"
 	"holdfast/shared/catalog"
 	"holdfast/shared/checkout"
@@ -44,7 +45,7 @@ func measureCreate(ctx context.Context, o Options, t createTurns) ([]Figure, err
 	facts := a.Facts()
 	reservations := newReservations(&facts)
 	var batched, single []float64
-	bar := progress(o, t.count+1, "orders, batched and one by one")
+	bar := progress.Bar(o.Out, t.count+1, "orders, batched and one by one")
 	defer func() { _ = bar.Finish() }()
 	for turn := range t.count + 1 {
 		ours, err := d.batches(ctx, reservations, t)

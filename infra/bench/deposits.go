@@ -10,6 +10,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"holdfast/infra/progress"
 	"holdfast/shared/audit"
 	"holdfast/shared/checkout"
 	"holdfast/shared/money"
@@ -90,7 +91,7 @@ func (s *depositSales) create(ctx context.Context, o Options, t createTurns) (he
 	}
 	seatFacts, ticketFacts := seats.Facts(), tickets.Facts()
 	nextSeat, nextTicket := newReservations(&seatFacts), newReservations(&ticketFacts)
-	bar := progress(o, t.count+1, "deposit seats and tickets")
+	bar := progress.Bar(o.Out, t.count+1, "deposit seats and tickets")
 	defer func() { _ = bar.Finish() }()
 	for turn := range t.count + 1 {
 		ours, err := s.batches(ctx, nextSeat, t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/infra/local"
+	"holdfast/infra/progress"
 	"holdfast/shared/catalog"
 )
 
@@ -62,7 +63,7 @@ func measureEndToEnd(ctx context.Context, o Options, t loadTurns) ([]Figure, err
 	}
 	var ours, theirs, oursP99, theirsP99 []float64
 	var repeats int64
-	bar := progress(o, t.count+1, "whole systems, turn by turn")
+	bar := progress.Bar(o.Out, t.count+1, "whole systems, turn by turn")
 	defer func() { _ = bar.Finish() }()
 	for turn := range t.count + 1 {
 		n, m := t.ours, t.theirs
@@ -140,7 +141,7 @@ func (w *whole) token(ctx context.Context, subject string, scopes ...string) (st
 // gather makes every buyer's token beforehand; they buy once in each turn's sale.
 func (w *whole) gather(ctx context.Context) error {
 	w.ours, w.theirs = make([]string, max(warmUp, w.turns.ours)), make([]string, max(warmUp, w.turns.theirs))
-	bar := progress(w.o, len(w.ours)+len(w.theirs), "buyers arrive")
+	bar := progress.Bar(w.o.Out, len(w.ours)+len(w.theirs), "buyers arrive")
 	defer func() { _ = bar.Finish() }()
 	err := inParallel(len(w.ours), 4, func(_, i int) (err error) {
 		w.ours[i], err = w.token(ctx, userID(i))

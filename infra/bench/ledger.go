@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast/infra/progress"
 	"holdfast/shared/catalog"
 	"holdfast/shared/sale"
 )
@@ -19,7 +20,7 @@ func (d *database) fill(ctx context.Context, o Options, activityID string, n int
 	if err != nil {
 		return err
 	}
-	bar := progress(o, n, fmt.Sprintf("a ledger of %d orders", n))
+	bar := progress.Bar(o.Out, n, fmt.Sprintf("a ledger of %d orders", n))
 	defer func() { _ = bar.Finish() }()
 	for first := 1; first <= n; first += fillPage {
 		count := min(fillPage, n-first+1)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/infra/progress"
 	"holdfast/shared/sale"
 )
 
@@ -54,7 +55,7 @@ func weigh(ctx context.Context, o Options, n int) (acknowledged, pending float64
 		return 0, 0, err
 	}
 	list := make([]sale.Reservation, n)
-	bar := progress(o, n, fmt.Sprintf("memory, %d reservations", n))
+	bar := progress.Bar(o.Out, n, fmt.Sprintf("memory, %d reservations", n))
 	defer func() { _ = bar.Finish() }()
 	err = inParallel(n, memoryCallers, func(_, i int) (err error) {
 		list[i], err = c.reserve(ctx, f, i, 1)

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"holdfast/infra/local"
+	"holdfast/infra/progress"
 	"holdfast/shared/reconcile"
 )
 
@@ -116,7 +117,7 @@ func openRepair(ctx context.Context, o Options, t repairTurns) (_ *repairBench, 
 		return nil, err
 	}
 	b.ours = make([]string, t.rush)
-	bar := progress(o, len(b.ours), "buyers arrive")
+	bar := progress.Bar(o.Out, len(b.ours), "buyers arrive")
 	defer func() { _ = bar.Finish() }()
 	return b, inParallel(len(b.ours), 4, func(_, i int) (err error) {
 		b.ours[i], err = b.token(ctx, userID(i))
@@ -274,7 +275,7 @@ func (b *repairBench) openLedger(ctx context.Context) (l Ledger, first time.Dura
 // reconcileAlone compares a full reconcile with a bare HSCAN of the same log, in seconds.
 func (b *repairBench) reconcileAlone(ctx context.Context, l Ledger) (ours, bare []float64, err error) {
 	const turns = 3
-	bar := progress(b.o, turns, "full reconcile, and a bare scan")
+	bar := progress.Bar(b.o.Out, turns, "full reconcile, and a bare scan")
 	defer func() { _ = bar.Finish() }()
 	for range turns {
 		took, err := l.once(ctx, b.reconciler)
@@ -299,7 +300,7 @@ func (b *repairBench) reconcileAlone(ctx context.Context, l Ledger) (ours, bare 
 // underLoad runs an open load on a sale of its own, with full reconciles of the ledger beside it without pause, and without.
 func (b *repairBench) underLoad(ctx context.Context, l Ledger, rate float64) (with, without []felt, err error) {
 	load := openLoop{rate: rate, lasts: b.t.lasts, callers: 4 * b.t.callers}
-	bar := progress(b.o, 2*b.t.turns, "half the peak, with and without")
+	bar := progress.Bar(b.o.Out, 2*b.t.turns, "half the peak, with and without")
 	defer func() { _ = bar.Finish() }()
 	for range b.t.turns {
 		calm, err := b.openTurn(ctx, load)

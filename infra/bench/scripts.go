@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"holdfast/infra/progress"
 	"holdfast/shared/sale"
 	"holdfast/shared/stock"
 )
@@ -54,7 +55,7 @@ func measureScripts(ctx context.Context, o Options, t turns) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	bar := progress(o, t.count, "scripts, turn by turn")
+	bar := progress.Bar(o.Out, t.count, "scripts, turn by turn")
 	defer func() { _ = bar.Finish() }()
 	for turn := range t.count {
 		for i := range contenders {

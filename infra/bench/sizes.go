@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"sync"
+
+	"holdfast/infra/progress"
 )
 
 // deployedArch is the architecture of the template.
@@ -46,7 +48,7 @@ func binarySizes(ctx context.Context, o Options) (map[string]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	bar := progress(o, len(names), "binaries for "+deployedArch)
+	bar := progress.Bar(o.Out, len(names), "binaries for "+deployedArch)
 	defer func() { _ = bar.Finish() }()
 	var mu sync.Mutex
 	sizes := make(map[string]int64, len(names))

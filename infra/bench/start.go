@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"holdfast/infra/local/server"
+	"holdfast/infra/progress"
 )
 
 // The runtime interface emulator of Lambda, and the folder that it is built into, once.
@@ -50,7 +51,7 @@ func measureStart(ctx context.Context, o Options, starts int) ([]Figure, error) 
 	if err != nil {
 		return nil, err
 	}
-	bar := progress(o, starts, "starts of reserve-ticket")
+	bar := progress.Bar(o.Out, starts, "starts of reserve-ticket")
 	defer func() { _ = bar.Finish() }()
 	var took []float64
 	for i := range starts {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"holdfast/infra/progress"
 	"holdfast/shared/sale"
 )
 
@@ -29,7 +30,7 @@ func (c *Crowd) follow(ctx context.Context, buyers map[string]*buyer, promises m
 	ids := sortedIDs(promises)
 	result := &aftermath{statuses: make(map[string]int)}
 	var mu sync.Mutex
-	bar := c.progress(len(ids), "orders are made")
+	bar := progress.Bar(c.o.Out, len(ids), "orders are made")
 	defer func() { _ = bar.Finish() }()
 	err := inParallel(len(ids), 16, func(i int) error {
 		p := promises[ids[i]]
@@ -60,40 +61,42 @@ func (c *Crowd) follow(ctx context.Context, buyers map[string]*buyer, promises m
 	return result, err
 }
 
-// decide cancels some orders as their buyers and has some paid, from their wallets or by the operator.
+// decide cancels some orders as their buyers and has some paid.
 func (c *Crowd) decide(ctx context.Context, buyers map[string]*buyer, promises map[sale.OrderID]Promise) error {
 	ids := sortedIDs(promises)
 	cancels, pays := int(float64(len(ids))*cancelShare), int(float64(len(ids))*payShare)
-	bar := c.progress(cancels+pays, "some cancel, some pay")
+	bar := progress.Bar(c.o.Out, cancels+pays, "some cancel, some pay")
 	defer func() { _ = bar.Finish() }()
 	return inParallel(cancels+pays, 8, func(i int) error {
 		p := promises[ids[i]]
-		path, token, body := c.decision(i < cancels, i%2 == 0, p, buyers[p.UserID].token)
-		c.fundFor(ctx, path, p)
+		path, token, body := c.decision(i < cancels, i, p, buyers[p.UserID].token)
+		c.fundFor(ctx, body, p)
 		var order answer
 		status, err := c.client.call(ctx, http.MethodPost, path, token, http.Header{"Idempotency-Key": {"after-" + p.OrderID.String()}}, body, &order)
 		if err != nil {
 			return err
 		}
 		// A free order is PAID already and may not be cancellable; that refusal is an answer too.
-		if status != http.StatusOK && status != http.StatusConflict {
+		if status != http.StatusOK && status != http.StatusAccepted && status != http.StatusConflict {
 			return fmt.Errorf("POST %s answered %d %s", path, status, order.Code)
 		}
 		return bar.Add(1)
 	})
 }
 
-// decision is the call by which a buyer cancels an order, pays it from the wallet, or confirms its deposit, or by which the operator
-// marks it paid.
-func (c *Crowd) decision(cancel, wallet bool, p Promise, buyer string) (path, token string, body map[string]any) {
+// decision is the call by which a buyer cancels an order, or confirms its deposit; or by which, in turn, it is paid from the wallet, at
+// the provider, or marked paid by the operator.
+func (c *Crowd) decision(cancel bool, turn int, p Promise, buyer string) (path, token string, body map[string]any) {
 	own := "/v1/orders/" + p.OrderID.String()
 	switch {
 	case cancel:
 		return own + "/cancellation", buyer, map[string]any{}
 	case c.o.Deposits:
 		return own + "/confirmation", buyer, map[string]any{}
-	case wallet:
+	case turn%3 == 0:
 		return own + "/payment", buyer, map[string]any{"method": "WALLET"}
+	case turn%3 == 1:
+		return own + "/payment", buyer, map[string]any{"method": "PROVIDER"}
 	}
 	return "/ops/v1/orders/" + p.OrderID.String() + "/payment", c.operator, map[string]any{"reference": "till-" + p.OrderID.Reference()}
 }

@@ -92,7 +92,14 @@ func TestACrowdPassesAndSeesWhatIsChangedByHand(t *testing.T) {
 	if failed := verdict(); !failed["C1"] || !failed["C4"] {
 		t.Errorf("a counter changed by hand in Redis goes unseen: %v", failed)
 	}
+	var broken *ErrBroken
+	if err := Verify(t.Context(), stack.Addresses, o.ActivityID, promises, 0, io.Discard); !errors.As(err, &broken) {
+		t.Errorf("it is seen, and verified all the same: %v", err)
+	}
 	counter(-1)
+	if err := Verify(t.Context(), stack.Addresses, o.ActivityID, promises, 0, io.Discard); err != nil {
+		t.Errorf("all is as it was: %v", err)
+	}
 
 	// A promise that no store knows is what only the journal can tell.
 	lost := promises[0]
@@ -100,6 +107,25 @@ func TestACrowdPassesAndSeesWhatIsChangedByHand(t *testing.T) {
 	promises = append(promises, lost)
 	if failed := verdict(); !failed["L1"] {
 		t.Errorf("a lost promise goes unseen: %v", failed)
+	}
+}
+
+func TestTheLifeOfDepositsEndsInAProof(t *testing.T) {
+	stack, err := local.Up(t.Context(), local.Options{DataDir: t.TempDir(), Out: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	var out bytes.Buffer
+	if err := RunDeposits(t.Context(), small(t, stack, &out)); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	// Who confirmed has paid 200.00 of 300.00, whose deadline passed has lost 30.00, and so has who cancelled; the poor one has what he had.
+	for _, words := range []string{punctual + "  available  100.00  frozen   0.00", absent + "    available  270.00  frozen   0.00",
+		patient + "   available  270.00  frozen   0.00", "PASS  M1", "Every cent is accounted for."} {
+		if !strings.Contains(out.String(), words) {
+			t.Errorf("it does not say %q:\n%s", words, out.String())
+		}
 	}
 }
 

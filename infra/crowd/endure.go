@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -23,7 +22,9 @@ type Endured struct {
 	Others     map[string]int // other answers, by code; "no answer (502)" where the function gave none
 	Unanswered int            // buyers who heard nothing final to the end
 	Cancelled  int            // orders that their buyers cancelled
-	Paid       int            // orders that were paid: by their buyers' wallets, by the operator, or by confirming a deposit
+	Paid       int            // orders that were paid: from wallets, by the operator, or by confirming a deposit; or a charge was begun
+	Waited     int            // buyers who found too little left and joined the waitlist
+	Accepted   int            // of these, who took what they were offered
 	Broken     []string       // answers that break the contract, at most a few
 }
 
@@ -58,7 +59,9 @@ func Endure(ctx context.Context, o Options) (*Endured, error) {
 	}
 	endured := &Endured{ActivityID: o.ActivityID, Requests: int(result.metrics.Requests), Promised: len(result.promises), Others: result.refusals,
 		Unanswered: len(result.without(c.tapOrder(len(buyers)))), Broken: result.broken}
+	waiting := c.joinThrough(ctx, buyers, result.soldOut)
 	endured.Cancelled, endured.Paid = c.decideThrough(ctx, buyers, result)
+	endured.Waited, endured.Accepted = len(waiting), c.acceptThrough(ctx, waiting)
 	return endured, nil
 }
 
@@ -90,7 +93,7 @@ const poorEvery = 20
 func (c *Crowd) fundThrough(ctx context.Context, buyers []buyer) {
 	_ = inParallel(len(buyers), 8, func(i int) error {
 		if i%poorEvery != poorEvery-1 {
-			c.topUp(ctx, buyers[i].userID, c.o.ActivityID+"-"+buyers[i].userID, "300.00")
+			c.topUp(ctx, buyers[i].userID, c.o.ActivityID+"-"+buyers[i].userID, priceOf(buyers[i].Type, buyers[i].quantity))
 		}
 		return nil
 	})
@@ -103,9 +106,9 @@ func (c *Crowd) topUp(ctx context.Context, user, reference, amount string) bool 
 }
 
 // fundFor gives a buyer who is about to pay from the wallet the money for it.
-func (c *Crowd) fundFor(ctx context.Context, path string, p Promise) {
-	if strings.HasPrefix(path, "/v1/") && strings.HasSuffix(path, "/payment") {
-		c.topUp(ctx, p.UserID, "for-"+p.OrderID.String(), "300.00")
+func (c *Crowd) fundFor(ctx context.Context, payment map[string]any, p Promise) {
+	if payment["method"] == "WALLET" && priceOf(p.Type, p.Quantity) != nothing {
+		c.topUp(ctx, p.UserID, "for-"+p.OrderID.String(), priceOf(p.Type, p.Quantity))
 	}
 }
 
@@ -155,7 +158,7 @@ func (c *Crowd) rushThrough(ctx context.Context, buyers []buyer) (*loadResult, e
 // final says whether an answer to a decision leaves nothing to be tried again. Refused is who comes too late, has too little money, or has
 // an order that cannot be cancelled any more.
 func final(status int) bool {
-	return slices.Contains([]int{http.StatusOK, http.StatusConflict, http.StatusGone, http.StatusPaymentRequired}, status)
+	return slices.Contains([]int{http.StatusOK, http.StatusAccepted, http.StatusConflict, http.StatusGone, http.StatusPaymentRequired}, status)
 }
 
 // decideThrough cancels some orders as their buyers and has some paid, and counts them.
@@ -169,8 +172,8 @@ func (c *Crowd) decideThrough(ctx context.Context, buyers []buyer, result *loadR
 	done := make([]bool, cancels+pays)
 	_ = inParallel(len(done), 8, func(i int) error {
 		p := result.promises[ids[i]]
-		path, token, body := c.decision(i < cancels, i%2 == 0, p, tokens[p.UserID])
-		c.fundFor(ctx, path, p)
+		path, token, body := c.decision(i < cancels, i, p, tokens[p.UserID])
+		c.fundFor(ctx, body, p)
 		for ctx.Err() == nil && !done[i] {
 			status, err := c.client.call(ctx, http.MethodPost, path, token, http.Header{"Idempotency-Key": {"after-" + p.OrderID.String()}}, body, nil)
 			done[i] = err == nil && final(status)

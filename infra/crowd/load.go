@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -13,11 +14,15 @@ import (
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
+	"holdfast/infra/progress"
 	"holdfast/shared/sale"
 )
 
 // unconfirmed is the 503 that means "a unit may be held for you": the same key has to be sent again.
 const unconfirmed = "RESERVATION_UNCONFIRMED"
+
+// soldOut is the refusal after which a buyer may wait.
+const soldOut = "INSUFFICIENT_STOCK"
 
 // doubleTaps is the share of buyers who tap twice: the same wish, the same key, sent again at some moment.
 const doubleTaps = 0.15
@@ -30,6 +35,7 @@ type loadResult struct {
 	broken   []string       // answers that break the contract, at most a few
 	again    []int          // buyers whose answer says to send the same key again
 	answered map[int]bool   // buyers who were promised something, or refused for good
+	soldOut  map[int]bool   // buyers who were refused because too few units are left
 }
 
 // without lists the buyers of an order that were not answered, each once.
@@ -70,9 +76,10 @@ func (c *Crowd) rush(ctx context.Context, buyers []buyer, order []int, name stri
 	}
 	attacker := vegeta.NewAttacker(vegeta.Timeout(30*time.Second), vegeta.KeepAlive(true), vegeta.Connections(256), vegeta.MaxWorkers(2048))
 	rate := vegeta.Rate{Freq: c.o.Rate, Per: time.Second}
-	bar := c.progress(len(order), name)
+	bar := progress.Bar(c.o.Out, len(order), name)
 	defer func() { _ = bar.Finish() }()
-	result := &loadResult{promises: make(map[sale.OrderID]Promise), refusals: make(map[string]int), answered: make(map[int]bool)}
+	result := &loadResult{promises: make(map[sale.OrderID]Promise), refusals: make(map[string]int), answered: make(map[int]bool),
+		soldOut: make(map[int]bool)}
 	defer context.AfterFunc(ctx, func() { attacker.Stop() })()
 	for r := range attacker.Attack(targeter, rate, 0, name) {
 		if r.Error == vegeta.ErrNoTargets.Error() {
@@ -105,6 +112,9 @@ func (c *Crowd) read(buyers []buyer, r *vegeta.Result, result *loadResult) error
 	if r.Code != http.StatusAccepted {
 		result.refusals[a.Code]++
 		result.answered[i] = r.Code < http.StatusInternalServerError
+		if a.Code == soldOut {
+			result.soldOut[i] = true
+		}
 		if a.Code == unconfirmed || a.Code == "SALE_NOT_READY" || a.Code == "STOCK_STORE_UNAVAILABLE" {
 			result.again = append(result.again, i)
 		}
@@ -139,6 +149,7 @@ func (r *loadResult) add(later *loadResult) {
 	for i := range later.answered {
 		r.answered[i] = r.answered[i] || later.answered[i]
 	}
+	maps.Copy(r.soldOut, later.soldOut)
 	r.broken = append(r.broken, later.broken...)
 }
 

@@ -2,6 +2,7 @@ package crowd
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -77,4 +78,26 @@ func ProveMoney(ctx context.Context, at local.Addresses) (*invariant.Report, err
 		}
 	}
 	return nil, nil
+}
+
+// Verify proves a sale, and all money, and writes the proof. The error is *ErrBroken when an invariant does not hold.
+func Verify(ctx context.Context, at local.Addresses, activityID string, promises []Promise, patience time.Duration, out io.Writer) error {
+	report, err := Prove(ctx, at, activityID, promises, patience)
+	if err != nil {
+		return err
+	}
+	money, err := ProveMoney(ctx, at)
+	if err != nil {
+		return err
+	}
+	if money != nil {
+		report.Equations = append(report.Equations, money.Equations...)
+	}
+	if err := report.Write(out); err != nil {
+		return err
+	}
+	if !report.Pass() {
+		return &ErrBroken{"an invariant is broken"}
+	}
+	return nil
 }

@@ -10,7 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
+	"github.com/shopspring/decimal"
+
+	"holdfast/infra/progress"
 )
 
 // buyer is one user with one wish. The key names the wish, so a repeated tap is the same reservation.
@@ -34,6 +36,19 @@ var ticketTypes = []struct {
 }{
 	{"STANDARD", "Standard seat", "80.00", 0.7},
 	{"GUEST", "Guest list", "0.00", 0.3},
+}
+
+// nothing is a price of the currency.
+const nothing = "0.00"
+
+// priceOf is what so many units of a type cost.
+func priceOf(ticketType string, quantity int) string {
+	for _, t := range ticketTypes {
+		if t.id == ticketType {
+			return decimal.RequireFromString(t.price).Mul(decimal.NewFromInt(int64(quantity))).StringFixed(2)
+		}
+	}
+	return nothing
 }
 
 // openSale makes and publishes the crowd's sale.
@@ -62,7 +77,7 @@ func (c *Crowd) draft(ctx context.Context) (map[string]any, error) {
 	}
 	var types []map[string]any
 	for _, t := range ticketTypes {
-		if c.o.Deposits && t.price == "0.00" {
+		if c.o.Deposits && t.price == nothing {
 			continue // nothing could be held for it
 		}
 		types = append(types, map[string]any{"ticketType": t.id, "title": t.title, "capacity": c.capacityOf(t.share), "buckets": c.o.Buckets,
@@ -104,7 +119,7 @@ func (c *Crowd) gather(ctx context.Context) ([]buyer, error) {
 			buyers[i].Type = ticketTypes[1].id
 		}
 	}
-	bar := c.progress(len(buyers), "buyers arrive")
+	bar := progress.Bar(c.o.Out, len(buyers), "buyers arrive")
 	defer func() { _ = bar.Finish() }()
 	err := inParallel(len(buyers), 8, func(i int) error {
 		var err error
@@ -113,13 +128,6 @@ func (c *Crowd) gather(ctx context.Context) ([]buyer, error) {
 		return err
 	})
 	return buyers, err
-}
-
-// progress is a bar for a person; it writes to Out only.
-func (c *Crowd) progress(total int, what string) *progressbar.ProgressBar {
-	return progressbar.NewOptions(total, progressbar.OptionSetWriter(c.o.Out), progressbar.OptionSetDescription(fmt.Sprintf("%-22s", what)),
-		progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(200*time.Millisecond),
-		progressbar.OptionOnCompletion(func() { _, _ = fmt.Fprintln(c.o.Out) }))
 }
 
 // inParallel calls f for 0..n-1 by a number of workers and returns the first error; the rest is not started then.

@@ -86,7 +86,7 @@ func loadingMutants() []Mutant {
 		},
 		{
 			Name: "lease-taken-while-held", Sentence: "a lease is given away though its holder still works",
-			File:    "shared/reconcile/lease.go",
+			File:    "shared/sqltx/lease.go",
 			Old:     `WHERE name = ? AND expires_at <= ?`,
 			New:     `WHERE name = ? AND expires_at >= ?`,
 			Killers: []Suite{in(reconcileTests, "TestLeaseIsGivenToOneAtATime", "TestLoadersAtOnceLeaveOneWholeSet")},

@@ -131,6 +131,13 @@ func moneyMutants() []Mutant {
 			Killers: []Suite{in(checkoutTests, "TestNewsOfAnUnknownPaymentOrAnotherAmountChangeNothing")},
 		},
 		{
+			Name: "money-paid-by-no-payment", Sentence: "an order is paid from the wallet, and its payment is not written",
+			File:    "shared/checkout/pay_wallet.go",
+			Old:     `if err := payment.Insert(ctx, tx, p); err != nil {`,
+			New:     `if p == nil {`,
+			Killers: []Suite{in("shared/reconcile/certificate", "TestACertificateOfASoldOutSaleWithAWaitlistPasses")},
+		},
+		{
 			Name: "money-checker-blind", Sentence: "the certificate takes half of each entry for the whole",
 			File:    "shared/reconcile/invariant/money.go",
 			Old:     `received += max(0, e.into("HOUSE"))`,
@@ -210,11 +217,9 @@ func seatMutants() []Mutant {
 		},
 		{
 			Name: "extension-twice", Sentence: "a job that is killed moves the deadlines of a page once more",
-			File: "shared/checkout/extend_deadlines.go",
-			Old: `j.at.After = &ids[len(ids)-1]
-	return n, false, c.ring, nil`,
-			New: `j.at.After = &ids[(len(ids)-1)/2]
-	return n, false, c.ring, nil`,
+			File:    "shared/checkout/extend_deadlines.go",
+			Old:     `j.at.After = &ids[len(ids)-1]`,
+			New:     `j.at.After = &ids[(len(ids)-1)/2]`,
 			Killers: []Suite{in(checkoutTests, "TestDeadlinesAreMovedOnceHoweverOftenTheJobIsKilled")},
 		},
 		{
@@ -239,6 +244,27 @@ func seatMutants() []Mutant {
 			Killers: []Suite{in(checkoutTests, "TestOfferLapsesAtItsInstantAndTheNextIsServed")},
 		},
 		{
+			Name: "seat-accepted-for-nothing", Sentence: "an offered seat is accepted, and no money is frozen for it",
+			File:    "shared/checkout/deposit_operate.go",
+			Old:     `err := wallet.Apply(ctx, tx, []wallet.Movement{freezeMove(&d)}, now)`,
+			New:     `err := wallet.Apply(ctx, tx, nil, now)`,
+			Killers: []Suite{in(checkoutTests, "TestSeatIsAcceptedOnceByManyKeysAtOnceAndTheKeyAnswersTheSame", "TestRefusedAcceptanceLeavesTheSeatOfferedAndMovesNothing")},
+		},
+		{
+			Name: "seat-accepted-and-still-offered", Sentence: "who accepts an offered seat is still waited for",
+			File:    "shared/checkout/deposit_operate.go",
+			Old:     `waitlist.Accept(ctx, tx, []sale.OrderID{o.ID}, now)`,
+			New:     `waitlist.Accept(ctx, tx, nil, now)`,
+			Killers: []Suite{in(checkoutTests, "TestSeatIsAcceptedOnceByManyKeysAtOnceAndTheKeyAnswersTheSame")},
+		},
+		{
+			Name: "seat-accepted-too-late", Sentence: "an offered seat is accepted when nobody could confirm it any more",
+			File:    "shared/checkout/deposit_operate.go",
+			Old:     `case p == nil || a.CancelledAt != nil || !p.FreezesAt(now):`,
+			New:     `case p == nil || a.CancelledAt != nil:`,
+			Killers: []Suite{in(checkoutTests, "TestRefusedAcceptanceLeavesTheSeatOfferedAndMovesNothing")},
+		},
+		{
 			Name: "waitlist-accept-forgotten", Sentence: "who pays an offer is still waited for",
 			File:    "shared/checkout/pay.go",
 			Old:     `if o.Source == order.FromOffer {`,
@@ -261,10 +287,17 @@ func seatMutants() []Mutant {
 			Killers: []Suite{in(checkoutTests, "TestAnOrderThatWasRolledBackTellsNobody")},
 		},
 		{
+			Name: "notice-of-other-amounts", Sentence: "who pays a penalty is told what comes back as what is kept",
+			File:    "shared/checkout/deposit_notices.go",
+			Old:     `penalty, refund := e.deposit.Penalty, e.deposit.Refunded`,
+			New:     `refund, penalty := e.deposit.Penalty, e.deposit.Refunded`,
+			Killers: []Suite{in(checkoutTests, "TestMissedDeadlineCostsThePenaltyAndFreesTheSeat", "TestBuyerCancelsAsThePolicySays")},
+		},
+		{
 			Name: "notice-of-what-is-untrue", Sentence: "a reminder goes out though nothing is left to confirm",
 			File:    "shared/checkout/send_notices.go",
-			Old:     `n.Kind == notice.DepositReminder && !frozen[n.OrderID]`,
-			New:     `n.Kind == notice.DepositReminder && !frozen[n.OrderID] && n.Attempts > 9`,
+			Old:     `n.Kind == notice.DepositReminder && !open[n.OrderID]`,
+			New:     `n.Kind == notice.DepositReminder && !open[n.OrderID] && n.Attempts > 9`,
 			Killers: []Suite{in(checkoutTests, "TestWhatIsTooLateOrNoLongerTrueIsSkipped")},
 		},
 	}

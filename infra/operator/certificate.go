@@ -98,6 +98,11 @@ func PrintCertificate(w io.Writer, c *certificate.Certificate) error {
 		claim = "exactly equal; the sale takes no orders and nothing is on its way"
 	}
 	p.line("  in flight between the stores: %d; both stores are claimed to be %s", c.InFlight, claim)
+	if c.Ledger == nil {
+		p.line("  the accounts of all sales were not compared yet; that is done once a day")
+	} else {
+		p.line("  the accounts of all sales were compared at %s: %d differences", c.Ledger.ComparedAt, c.Ledger.Differences)
+	}
 	p.line("  sha256 %s", c.Hash)
 	p.line("%s", c.Verdict)
 	return p.err

@@ -39,12 +39,16 @@ type Enumeration struct {
 	Failures   []Cut
 }
 
-// Strides say at which boundaries scenarios are cut off: 1 is at every one, n at every n-th.
+// Strides say at which boundaries scenarios are cut off: 1 is at every one, n at the first and at every n-th, each scenario beginning
+// at another.
 type Strides struct{ Stock, Money int }
 
-// Enumerate cuts off every scenario at its boundaries, by death or by a lost answer, lets the system settle, and checks it. The error is
-// for what kept it from doing so.
-func Enumerate(ctx context.Context, workers int, every Strides) (*Enumeration, error) {
+// Scenarios is how many there are.
+func Scenarios() int { return len(stockScenarios) + len(moneyScenarios) }
+
+// Enumerate cuts off every scenario at its boundaries, by death or by a lost answer, lets the system settle, and checks it. It calls done
+// after each scenario. The error is for what kept it from doing so.
+func Enumerate(ctx context.Context, workers int, every Strides, done func()) (*Enumeration, error) {
 	dir, release, err := server.Scratch()
 	if err != nil {
 		return nil, err
@@ -53,32 +57,33 @@ func Enumerate(ctx context.Context, workers int, every Strides) (*Enumeration, e
 	e := &Enumeration{Boundaries: make(map[string]int)}
 	type task struct {
 		*scenario
-		stride int
+		chosen func(boundary int) bool
 	}
-	todo := make(chan task, len(stockScenarios)+len(moneyScenarios))
+	tasks := make(chan task, Scenarios())
 	for i := range moneyScenarios {
-		todo <- task{&moneyScenarios[i], every.Money}
+		tasks <- task{&moneyScenarios[i], everyNth(every.Money, i)}
 	}
 	for i := range stockScenarios {
-		todo <- task{&stockScenarios[i], every.Stock}
+		tasks <- task{&stockScenarios[i], everyNth(every.Stock, i)}
 	}
-	close(todo)
+	close(tasks)
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	errs := make([]error, workers)
 	for i := range workers {
 		group.Go(func() {
 			errs[i] = work(ctx, filepath.Join(dir, fmt.Sprint(i)), func(w *world) (bool, error) {
-				s, more := <-todo
+				s, more := <-tasks
 				if !more {
 					return false, nil
 				}
-				n, runs, failures, err := w.cutEverywhere(ctx, s.scenario, s.stride)
+				n, runs, failures, err := w.cutEverywhere(ctx, s.scenario, s.chosen)
 				mu.Lock()
 				defer mu.Unlock()
 				e.Boundaries[s.name] = n
 				e.Runs += runs
 				e.Failures = append(e.Failures, failures...)
+				done()
 				return true, err
 			})
 		})
@@ -87,10 +92,18 @@ func Enumerate(ctx context.Context, workers int, every Strides) (*Enumeration, e
 	return e, errors.Join(errs...)
 }
 
-// cutEverywhere plays a scenario once whole, which counts its boundaries, and then once for each boundary and fault.
-func (w *world) cutEverywhere(ctx context.Context, s *scenario, stride int) (boundaries, runs int, failures []Cut, err error) {
+// everyNth chooses the first boundary and every n-th from another one on.
+func everyNth(n, from int) func(boundary int) bool {
+	return func(boundary int) bool { return boundary == 0 || boundary%n == from%n }
+}
+
+// cutEverywhere plays a scenario once whole, which counts its boundaries, and then once for each chosen boundary and fault.
+func (w *world) cutEverywhere(ctx context.Context, s *scenario, chosen func(int) bool) (boundaries, runs int, failures []Cut, err error) {
 	boundaries = 1
-	for at := -1; at < boundaries; at += stride {
+	for at := -1; at < boundaries; at++ {
+		if at > 0 && !chosen(at) {
+			continue
+		}
 		for _, f := range cuts(at) {
 			c, n, err := w.cut(ctx, s, at, f)
 			if err != nil {

@@ -12,7 +12,8 @@ var moneyBranches = []string{
 	"payment/PROVIDER/ORDER", "payment/PROVIDER/NEW_ORDER", "payment/PROVIDER/REFUND", "payment/PROVIDER/FAILED", "payment/PROVIDER/EXPIRED",
 	"payment/WALLET/ORDER",
 	"refund/WALLET/SUCCEEDED", "refund/PROVIDER/SUCCEEDED", "refund/PROVIDER/FAILED", "refund/OUTSIDE/SUCCEEDED",
-	"waitlist/WAITING", "waitlist/OFFERED", "waitlist/ACCEPTED", "waitlist/LAPSED", "waitlist/LEFT", "waitlist/CLOSED",
+	"waitlist/WAITING", "waitlist/OFFERED", "waitlist/ACCEPTED", "waitlist/ACCEPTED for a deposit",
+	"waitlist/LAPSED", "waitlist/LEFT", "waitlist/CLOSED",
 	"notice/SENT", "notice/SKIPPED",
 	"entry/DEPOSIT_FREEZE", "entry/DEPOSIT_CONSUME", "entry/DEPOSIT_SUPPLEMENT", "entry/DEPOSIT_PENALTY", "entry/DEPOSIT_REFUND",
 	"entry/PAYMENT_WALLET", "entry/PAYMENT_MANUAL", "entry/PAYMENT_RECEIVED", "entry/PAYMENT_APPLIED", "entry/REFUND",
@@ -29,6 +30,7 @@ func (r *run) readEnds(reach func(name string)) {
 		`SELECT CONCAT('payment/', method, '/', COALESCE(disposition, status)) FROM payment`,
 		`SELECT CONCAT('refund/', target, '/', status) FROM refund`,
 		`SELECT CONCAT('waitlist/', status) FROM waitlist_entry`,
+		`SELECT CONCAT('waitlist/', w.status, ' for a deposit') FROM waitlist_entry w JOIN deposit_record d ON d.order_id = w.order_id`,
 		`SELECT CONCAT('notice/', status) FROM notice`,
 		`SELECT CONCAT('entry/', type) FROM wallet_log`,
 	} {

@@ -11,6 +11,7 @@ var (
 	allBack = profile{refundRule: `{"from":"CLOSES_AT","steps":[{"before":"PT0S","ratio":"1"}]}`}
 	seats   = profile{seats: true}
 	scarce  = profile{capacity: 2, buckets: 2, limit: 2}
+	bespoke = profile{capacity: 2, buckets: 2, limit: 2, seats: true}
 )
 
 // paid makes an order that its buyer paid by the wallet.
@@ -63,6 +64,15 @@ func (r *run) offered() {
 	r.noteOthers()
 }
 
+// offeredTo is the wish for what a user was offered last.
+func (r *run) offeredTo(user string) *wish {
+	i := len(r.journal) - 1
+	for r.journal[i].user != user {
+		i--
+	}
+	return r.journal[i]
+}
+
 // told is the delivery of the first news.
 func told(r *run) *actor { return r.notify(r.process[0], r.outside.news[0]) }
 
@@ -112,6 +122,10 @@ var moneyScenarios = []scenario{
 	}},
 	{name: "confirm a seat", profile: seats, prepare: func(r *run) { r.seated("a", 2) },
 		target: func(r *run) *actor { return r.confirm(r.process[0], r.journal[0]) }},
+	{name: "remind of a seat", profile: seats, prepare: func(r *run) {
+		r.seated("a", 2)
+		r.pass(5 * time.Minute)
+	}, target: func(r *run) *actor { return r.tick(r.process[0], r.outside.executions[0]) }},
 	{name: "settle a seat", profile: seats, prepare: func(r *run) {
 		r.seated("a", 2)
 		r.pass(10 * time.Minute)
@@ -130,6 +144,12 @@ var moneyScenarios = []scenario{
 		r.ordered("b", 1)
 	}, target: func(r *run) *actor { return r.join(r.process[0], "c", 1) }},
 	{name: "offer what comes free", profile: scarce, prepare: (*run).soldOut, target: func(r *run) *actor { return r.cancel(r.journal[0]) }},
+	{name: "accept an offered seat", profile: bespoke, prepare: func(r *run) {
+		for _, user := range []string{"a", "b", "c"} {
+			r.fund(user, "100.00")
+		}
+		r.offered()
+	}, target: func(r *run) *actor { return r.payBy(r.process[0], r.offeredTo("c"), "WALLET", 0) }},
 	{name: "decline an offer", profile: scarce, prepare: (*run).offered, target: func(r *run) *actor { return r.leave(r.process[0], "c") }},
 	{name: "let an offer lapse", profile: scarce, prepare: func(r *run) {
 		r.offered()
@@ -141,6 +161,12 @@ var moneyScenarios = []scenario{
 		r.check(r.cache.server().Del(r.ctx, keyOf(r.activity.ID, "waiters:"+ticket)).Err())
 		r.pass(2 * time.Minute)
 	}, target: compensate},
+	{name: "check the money", profile: seats, prepare: func(r *run) {
+		r.complete(r.confirm(r.process[0], r.seated("a", 1)))
+		r.complete(r.cancel(r.seated("b", 1)))
+		r.seated("c", 1)
+		r.pass(11 * time.Minute)
+	}, target: func(r *run) *actor { return r.begin(checkingDeposits) }},
 	{name: "send notices", prepare: func(r *run) { r.paid("a") }, target: func(r *run) *actor { return r.sendNotices(r.process[0]) }},
 	{name: "call a sale off", prepare: func(r *run) { r.paid("a") }, target: func(r *run) *actor { return r.callOff(r.process[0]) }},
 	{name: "call off its orders", prepare: func(r *run) {

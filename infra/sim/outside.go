@@ -138,7 +138,7 @@ func (o *outside) start(ctx context.Context, list []deposit.Execution) error {
 	return nil
 }
 
-// StartDeposit implements edge.Workflows.
+// StartDeposit starts an execution as workflow.Starter does.
 func (o *outside) StartDeposit(ctx context.Context, e deposit.Execution) error {
 	return o.ask(ctx, workflowSide, "start", func() {
 		if !slices.ContainsFunc(o.executions, func(known *execution) bool { return known.OrderID == e.OrderID }) {
@@ -147,7 +147,7 @@ func (o *outside) StartDeposit(ctx context.Context, e deposit.Execution) error {
 	})
 }
 
-// Ring implements edge.Bell.
+// Ring wakes send-notices as queue.Bell does.
 func (o *outside) Ring(ctx context.Context) error {
 	return o.ask(ctx, bellSide, "ring", func() { o.bells++ })
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -62,6 +63,7 @@ const (
 	messed          // there is something for every part of the minute pass
 	sold            // Redis has sold more than there is
 	forgot          // Redis has gone back to an earlier moment, and MySQL has gone on for hours
+	awaited         // everything is sold, and a unit that came free is offered to who waits
 )
 
 // prepare lets the prelude happen, with nothing in its way.
@@ -79,6 +81,13 @@ func (r *run) prepare(p prelude) {
 		soldTwice(r)
 	case forgot:
 		forgotten(r)
+	case awaited:
+		for i := range r.profile.capacity {
+			r.ordered(fmt.Sprintf("early-%d", i), 1)
+		}
+		r.complete(r.join(r.process[0], "c", 1))
+		r.complete(r.cancel(r.journal[0]))
+		r.noteOthers()
 	}
 	r.decide = r.chance
 }
@@ -142,8 +151,11 @@ func draw(rng *rand.Rand) profile {
 	if rng.IntN(10) == 0 {
 		p.weights[closing] = 1
 	}
-	if p.before = prelude(weighed(rng, []int{nothing: 8, messed: 2, sold: 1, forgot: 1})); p.before == sold || p.before == forgot {
+	if p.before = prelude(weighed(rng, []int{nothing: 8, messed: 2, sold: 1, forgot: 1, awaited: 2})); p.before == sold || p.before == forgot {
 		p.drops = false
+	}
+	if p.before == awaited {
+		p.weights[payingByWallet] += 8 // or few would take the offer in time
 	}
 	if p.before == forgot { // hours pass before the first step, and every deadline with them
 		p.seats = false

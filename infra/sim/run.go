@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"holdfast/shared/order"
 	"holdfast/shared/reconcile/invariant"
 	"holdfast/shared/sale"
 )
@@ -208,26 +207,9 @@ func (r *run) lose() {
 	}
 }
 
-// look reads all rows and notes their states.
+// look notes the states of all rows.
 func (r *run) look() {
-	rows, err := r.plain.QueryContext(r.ctx, `SELECT id, status FROM trade_order WHERE activity_id = ?`, r.activity.ID)
-	if err != nil {
-		r.check(err)
-		return
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id []byte
-		var status order.Status
-		if err := rows.Scan(&id, &status); err != nil {
-			r.check(err)
-			return
-		}
-		orderID, err := sale.OrderIDFromBytes(id)
-		r.check(err)
-		r.states.Observe(orderID, status)
-	}
-	r.check(rows.Err())
+	r.check(r.states.Look(r.ctx, r.plain, r.activity.ID))
 	r.noteOthers()
 }
 

@@ -113,6 +113,7 @@ var stockScenarios = []scenario{
 	{name: "cancel an order", prepare: func(r *run) { r.ordered("a", 2) }, target: func(r *run) *actor { return r.cancel(r.journal[0]) }},
 	{name: "cancel a reservation", prepare: func(r *run) { r.reserved("a", 2) }, target: func(r *run) *actor { return r.cancel(r.journal[0]) }},
 	{name: "pay", prepare: func(r *run) { r.ordered("a", 2) }, target: func(r *run) *actor { return r.pay(r.process[0], r.journal[0]) }},
+	{name: "read an order", prepare: func(r *run) { r.ordered("a", 1) }, target: func(r *run) *actor { return r.begin(reading) }},
 	{name: "expire", prepare: func(r *run) {
 		r.ordered("a", 1)
 		r.ordered("b", 2)

@@ -21,6 +21,7 @@ type Options struct {
 	Seeds   int    // how many, one after the other
 	Steps   int    // boundaries of each, before everything dies
 	Workers int    // worlds side by side, each with its own servers
+	Done    func() // is called after each seed; nil: nobody counts them
 }
 
 // Failure is a seed after which something did not hold.
@@ -71,6 +72,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				report.add(r, wrong, branches)
+				if o.Done != nil {
+					o.Done()
+				}
 				return len(report.Failures) < maxFailures, nil
 			})
 		})

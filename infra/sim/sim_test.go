@@ -26,11 +26,11 @@ func TestSeedsSettleWithEverythingInPlace(t *testing.T) {
 }
 
 func TestCutOffAtAnyBoundaryEverythingIsFinishedOrUndone(t *testing.T) {
-	every := sim.Strides{Stock: 1, Money: 6} // holdfast sim --cuts does all
+	every := sim.Strides{Stock: 1, Money: 6} // make sim does all
 	if testing.Short() {
 		every = sim.Strides{Stock: 9, Money: 30}
 	}
-	e, err := sim.Enumerate(t.Context(), 2, every)
+	e, err := sim.Enumerate(t.Context(), 2, every, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

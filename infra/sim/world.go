@@ -144,7 +144,7 @@ func (r *run) instance() *instance {
 	d.Checkout.RingBy(r.outside.Ring)
 	d.Checkout.HintBy(wallet.New(r.cache.front))
 	d.Orders, d.Returns = r.queue, r.queue
-	d.Provider, d.Workflows, d.Bell, d.Topic = r.outside, r.outside, r.outside, r.outside
+	d.Topic = r.outside
 	d.WebhookSecret = func(context.Context) ([]byte, error) { return providerKey, nil }
 	d.Reconcile = reconcile.New(d.DB, d.Stock, d.Catalog, d.Checkout, r.queue.Empty, nil)
 	d.Reconcile.OneByOne()

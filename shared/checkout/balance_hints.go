@@ -13,12 +13,9 @@ const hintPatience = 300 * time.Millisecond
 // HintBy has balances that are hinted at in Redis dropped when money has moved; it is called before the first use, if at all.
 func (c *Checkout) HintBy(h *wallet.Hints) { c.hints = h }
 
-// DropHints drops the hints about wallets, after a commit that moved their money without Checkout. It is best effort: a hint that stays
-// is believed for seconds, and nobody is refused by it alone.
-func (c *Checkout) DropHints(ctx context.Context, keys []wallet.Key) { c.dropHints(ctx, keys) }
-
-// dropHints is DropHints for the transactions of this package.
-func (c *Checkout) dropHints(ctx context.Context, keys []wallet.Key) {
+// DropHints drops the hints about wallets, after a commit that moved their money. It is best effort: a hint that stays is believed for
+// seconds, and nobody is refused by it alone.
+func (c *Checkout) DropHints(ctx context.Context, keys []wallet.Key) {
 	if c.hints == nil || len(keys) == 0 {
 		return
 	}

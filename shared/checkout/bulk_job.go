@@ -41,6 +41,7 @@ type progress struct {
 	Refunds   int64         `json:"refunds,omitempty"`
 	Extended  int64         `json:"extended,omitempty"`
 	Skipped   int64         `json:"skipped,omitempty"` // were ended, or moved, by somebody else
+	Failed    int64         `json:"failed,omitempty"`  // could not be done, and a person was alerted
 }
 
 // bulkJobID names the job that a cause brings about in a sale, once.
@@ -52,24 +53,25 @@ func bulkJobID(kind, activityID, cause string) string {
 // errJobBeside is returned when another job of the kind is waiting or running for the sale.
 var errJobBeside = errors.New("checkout: another job of this kind is under way for the sale")
 
-// addBulkJob asks for a job, in the transaction that makes it necessary. One that is there stays as it is.
-func addBulkJob(ctx context.Context, tx *sql.Tx, j bulkJob, total int64, requestedBy string, now time.Time) error {
+// addBulkJob asks for a job, in the transaction that makes it necessary. One that is there stays as it is: then it is not added. It returns
+// errJobBeside.
+func addBulkJob(ctx context.Context, tx *sql.Tx, j bulkJob, total int64, requestedBy string, now time.Time) (added bool, err error) {
 	at, err := json.Marshal(j.at)
 	if err != nil {
-		return fmt.Errorf("checkout: write a job: %w", err)
+		return false, fmt.Errorf("checkout: write a job: %w", err)
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO job (job_id, kind, activity_id, status, parameters, total, result, requested_by, created_at,
  updated_at) VALUES (?, ?, ?, 'QUEUED', ?, ?, ?, ?, ?, ?)`, j.id, j.kind, j.activityID, string(j.parameters), total, string(at),
 		requestedBy, now, now)
 	switch key, duplicate := sqltx.DuplicateKey(err); {
 	case duplicate && key == "job_active":
-		return errJobBeside
+		return false, errJobBeside
 	case duplicate:
-		return nil
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("checkout: ask for a job: %w", err)
+		return false, fmt.Errorf("checkout: ask for a job: %w", err)
 	}
-	return nil
+	return true, nil
 }
 
 // lockBulkJob reads a job and locks its row. It returns sql.ErrNoRows for an id without one.
@@ -110,89 +112,13 @@ func (j *bulkJob) save(ctx context.Context, tx *sql.Tx, n int64, ended bool, now
 	return nil
 }
 
-// RunBulkJobs goes on with every job that was asked for, oldest first, until they have ended or ctx does. It returns how many have ended
-// by it, with the errors; a job that failed stays where it is, and the next pass goes on.
-func (c *Checkout) RunBulkJobs(ctx context.Context) (ended int, err error) {
-	rows, err := c.db.QueryContext(ctx, `SELECT job_id FROM job WHERE kind IN ('CALL_OFF', 'EXTEND_DEADLINES')
- AND status IN ('QUEUED', 'RUNNING') ORDER BY created_at, job_id LIMIT 100`)
-	if err != nil {
-		return 0, fmt.Errorf("checkout: read jobs: %w", err)
-	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return 0, fmt.Errorf("checkout: read jobs: %w", err)
-		}
-		ids = append(ids, id)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return 0, fmt.Errorf("checkout: read jobs: %w", err)
-	}
-	var errs []error
-	for _, id := range ids {
-		if err := c.RunBulkJob(ctx, id); err != nil {
-			errs = append(errs, fmt.Errorf("job %s: %w", id, err), c.noteProblem(ctx, id))
-			continue
-		}
-		ended++
-	}
-	return ended, errors.Join(errs...)
-}
+// ended says whether nothing is left to do for a job.
+func (j *bulkJob) ended() bool { return j.status == "SUCCEEDED" || j.status == "FAILED" }
 
-// noteProblem keeps that a job could not go on; why stands in the log.
-func (c *Checkout) noteProblem(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteBudget)
-	defer cancel()
-	_, err := c.db.ExecContext(ctx, `UPDATE job SET problem = 'a page could not be done; the next pass goes on'
- WHERE job_id = ? AND status IN ('QUEUED', 'RUNNING')`, id)
-	return err
-}
-
-// RunBulkJob goes on with one job until it has ended. Several may run the same job: their pages follow each other.
-func (c *Checkout) RunBulkJob(ctx context.Context, id string) error {
-	for {
-		ended, err := c.bulkStep(ctx, id)
-		if err != nil || ended {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+// after is the last order that is done; zero for none.
+func (p *progress) after() (id sale.OrderID) {
+	if p.After != nil {
+		id = *p.After
 	}
-}
-
-// bulkStep does one page of a job and what follows its commit.
-func (c *Checkout) bulkStep(ctx context.Context, id string) (ended bool, err error) {
-	var follow func(context.Context)
-	err = c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		ended, follow = false, nil
-		j, err := lockBulkJob(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		if j.status == "SUCCEEDED" || j.status == "FAILED" {
-			ended = true
-			return nil
-		}
-		page := c.callOffPage
-		if j.kind == JobExtend {
-			page = c.extendPage
-		}
-		n, over, after, err := page(ctx, tx, j)
-		if err != nil {
-			return err
-		}
-		now, err := c.db.Now(ctx, tx)
-		if err != nil {
-			return err
-		}
-		ended, follow = over, after
-		return j.save(ctx, tx, n, over, now)
-	})
-	if err == nil && follow != nil {
-		follow(ctx)
-	}
-	return ended, err
+	return id
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"holdfast/shared/alert"
 	"holdfast/shared/audit"
 	"holdfast/shared/deposit"
 	"holdfast/shared/order"
@@ -34,51 +35,34 @@ func (c *Checkout) CallOff(ctx context.Context, activityID string, entry audit.E
 			return err
 		}
 		j := bulkJob{id: jobID, kind: JobCallOff, activityID: activityID, parameters: []byte("{}"), at: progress{Status: order.Unpaid}}
-		return addBulkJob(ctx, tx, j, total, entry.Operator, now)
+		_, err = addBulkJob(ctx, tx, j, total, entry.Operator, now)
+		return err
 	})
 	return a, jobID, err
 }
 
-// callOffPage cancels one page of a sale that was called off: first its UNPAID orders, then its PAID ones. No order of it becomes live or
+// callOffPage cancels orders of a sale that was called off: first its UNPAID orders, then its PAID ones. No order of it becomes live or
 // paid any more, so that one walk finds them all.
-func (c *Checkout) callOffPage(ctx context.Context, tx *sql.Tx, j *bulkJob) (n int64, over bool, follow func(context.Context), err error) {
-	a, err := c.lockActivity(ctx, tx, j.activityID)
+func (c *Checkout) callOffPage(ctx context.Context, tx *sql.Tx, a *sale.Activity, j *bulkJob, ids []sale.OrderID) (n int64,
+	follow func(context.Context), err error) {
+	page, err := lockPage(ctx, tx, a, ids)
 	if err != nil {
-		return 0, false, nil, err
-	}
-	var after sale.OrderID
-	if j.at.After != nil {
-		after = *j.at.After
-	}
-	ids, err := order.Standing(ctx, tx, a.Number, j.at.Status, after, bulkPage)
-	if err != nil {
-		return 0, false, nil, err
+		return 0, nil, err
 	}
 	now, err := c.db.Now(ctx, tx)
 	if err != nil {
-		return 0, false, nil, err
+		return 0, nil, err
 	}
-	if len(ids) == 0 {
-		if j.at.Status == order.Unpaid {
-			j.at.Status, j.at.After = order.Paid, nil
-			return 0, false, nil, nil
-		}
-		return 0, true, nil, c.finishCallOff(ctx, tx, a, now)
-	}
-	page, err := lockPage(ctx, tx, a, ids)
+	refunds, err := cancelPage(ctx, tx, &page, now)
 	if err != nil {
-		return 0, false, nil, err
+		return 0, nil, err
 	}
 	j.at.After = &page.last
 	n = int64(len(page.endings) + len(page.orders))
 	j.at.Cancelled += n
 	j.at.Skipped += int64(page.gone)
-	refunds, err := cancelPage(ctx, tx, &page, now)
-	if err != nil {
-		return 0, false, nil, err
-	}
 	j.at.Refunds += int64(refunds)
-	return n, false, func(ctx context.Context) { c.afterCalledOff(ctx, &page) }, nil
+	return n, func(ctx context.Context) { c.afterCalledOff(ctx, &page) }, nil
 }
 
 // calledOff is a page of a sale that was called off: either deposits or other orders, since both lock money before units.
@@ -161,20 +145,31 @@ func (c *Checkout) afterCalledOff(ctx context.Context, page *calledOff) {
 			keys = append(keys, buyersWallet(&page.orders[i]))
 		}
 	}
-	c.dropHints(ctx, keys)
+	c.DropHints(ctx, keys)
 	c.ring(ctx)
 }
 
 // errStillLive is returned when an order of a sale that was called off is live after all pages: rows disagree, and a person must look.
 var errStillLive = errors.New("checkout: an order of a sale that was called off is still live")
 
-func (c *Checkout) finishCallOff(ctx context.Context, tx *sql.Tx, a *sale.Activity, now time.Time) error {
+// calledOffLive is raised for a sale that was called off and has orders that could not be cancelled.
+const calledOffLive alert.Kind = "CALLED_OFF_ORDER_LIVE"
+
+// endCallOff goes on from UNPAID orders to PAID ones, and after these makes the sale CANCELLED. While an order is live a person is alerted,
+// and the next pass tries again what is left.
+func (c *Checkout) endCallOff(ctx context.Context, tx *sql.Tx, a *sale.Activity, j *bulkJob, now time.Time) (bulkEnd, error) {
+	if j.at.Status == order.Unpaid {
+		j.at.Status, j.at.After = order.Paid, nil
+		return bulkGoesOn, nil
+	}
 	live, err := order.CountLive(ctx, tx, a.Number)
 	if err != nil {
-		return err
+		return bulkGoesOn, err
 	}
-	if live > 0 {
-		return errStillLive
+	if live == 0 {
+		return bulkEnded, c.catalog.FinishCallOff(ctx, tx, a.ID, now)
 	}
-	return c.catalog.FinishCallOff(ctx, tx, a.ID, now)
+	j.at.Status, j.at.After, j.at.Failed = order.Unpaid, nil, 0
+	return bulkStuck, alert.Raise(ctx, tx, alert.Alert{Kind: calledOffLive, Subject: a.ID, ActivityID: a.ID,
+		Evidence: map[string]any{"jobId": j.id, "live": live}}, now)
 }

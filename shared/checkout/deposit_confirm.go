@@ -58,9 +58,7 @@ func (c *Checkout) ConfirmDeposit(ctx context.Context, id sale.OrderID, userID s
 	}
 	if confirmed {
 		c.afterDeposits(ctx, []deposit.Record{*s.deposit})
-		if err := c.cache(ctx, []order.Order{*s.order}); err != nil {
-			c.log.Warn("the order cache was not written", "orderId", id, "error", err)
-		}
+		c.showChanged(ctx, *s.order)
 	}
 	return s.order, nil
 }

@@ -9,15 +9,19 @@ import (
 	"holdfast/shared/checkout"
 	"holdfast/shared/deposit"
 	"holdfast/shared/fault"
+	"holdfast/shared/notice"
 	"holdfast/shared/order"
 )
 
 func TestConfirmedDepositPaysAndTheRestIsSupplementedOrGivenBack(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ price, deposit, money, seat, purse, house string }{
-		"price above the deposit": {"100.00", "30.00", "100.00", "PAID DEDUCTED 30.00 0.00 0.00 70.00", "0.00 0.00", "100.00"},
-		"price below the deposit": {"20.00", "30.00", "30.00", "PAID DEDUCTED 20.00 0.00 10.00 0.00", "10.00 0.00", "20.00"},
-		"price like the deposit":  {"30.00", "30.00", "30.00", "PAID DEDUCTED 30.00 0.00 0.00 0.00", "0.00 0.00", "30.00"},
+	for name, c := range map[string]struct{ price, deposit, money, seat, purse, house, told string }{
+		"price above the deposit": {"100.00", "30.00", "100.00", "PAID DEDUCTED 30.00 0.00 0.00 70.00", "0.00 0.00", "100.00",
+			"refund 0.00, supplement 70.00"},
+		"price below the deposit": {"20.00", "30.00", "30.00", "PAID DEDUCTED 20.00 0.00 10.00 0.00", "10.00 0.00", "20.00",
+			"refund 10.00, supplement 0.00"},
+		"price like the deposit": {"30.00", "30.00", "30.00", "PAID DEDUCTED 30.00 0.00 0.00 0.00", "0.00 0.00", "30.00",
+			"refund 0.00, supplement 0.00"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -33,9 +37,7 @@ func TestConfirmedDepositPaysAndTheRestIsSupplementedOrGivenBack(t *testing.T) {
 			if got := w.get(o.ID); got.PaidBy != order.PaidByDeposit || got.Paid.String() != c.price {
 				t.Errorf("paid %s by %s", got.Paid, got.PaidBy)
 			}
-			if n := w.count("SELECT COUNT(*) FROM notice WHERE kind = 'DEPOSIT_CONFIRMED' AND order_id = ?", o.ID[:]); n != 1 {
-				t.Errorf("%d notices of the confirmation", n)
-			}
+			w.wantTold(notice.DepositConfirmed, o.ID, "DEDUCTED 30.00, penalty -, "+c.told)
 			w.agree()
 			w.moneyHolds()
 		})

@@ -36,8 +36,8 @@ type seat struct {
 // lockSeat locks the sale, the order and its deposit, in the order that all edges keep. It returns order.ErrNotFound, and
 // ErrDepositNotFrozen for an order without a deposit.
 func (c *Checkout) lockSeat(ctx context.Context, tx *sql.Tx, id sale.OrderID) (s seat, err error) {
-	if s.sale, err = c.catalog.LockSharedByNumber(ctx, tx, id.Number()); err != nil {
-		return s, asOrderNotFound(err)
+	if s.sale, err = c.lockSale(ctx, tx, id); err != nil {
+		return s, err
 	}
 	if s.order, err = order.GetForUpdate(ctx, tx, id); err != nil {
 		return s, err
@@ -175,7 +175,7 @@ func (c *Checkout) afterDeposits(ctx context.Context, list []deposit.Record) {
 			keys = append(keys, payerOf(r))
 		}
 	}
-	c.dropHints(ctx, keys)
+	c.DropHints(ctx, keys)
 	c.countDeposits(list)
 	c.ring(ctx)
 }

@@ -31,9 +31,6 @@ type StepResult struct {
 	Seconds int64 // of NOT_DUE: how long to wait, rounded up, at least 1
 }
 
-// SettleResult is the StepResult of SettleDeposit.
-type SettleResult = StepResult
-
 func notDue(at, now time.Time) StepResult {
 	return StepResult{Step: StepNotDue, Seconds: max(1, int64((at.Sub(now)+time.Second-1)/time.Second))}
 }
@@ -42,17 +39,17 @@ func notDue(at, now time.Time) StepResult {
 // DEPOSIT_FORFEITED, and its units are released after the commit. Of a sale that was called off everything goes back, SALE_CANCELLED.
 // However often and by how many it is called, that happens once. An order without a deposit is DONE. It returns the errors of the
 // database, after which the call may be repeated.
-func (c *Checkout) SettleDeposit(ctx context.Context, id sale.OrderID) (SettleResult, error) {
+func (c *Checkout) SettleDeposit(ctx context.Context, id sale.OrderID) (StepResult, error) {
 	settled, at, now, err := c.settlePage(ctx, []sale.OrderID{id})
 	switch {
 	case err != nil:
-		return SettleResult{}, err
+		return StepResult{}, err
 	case len(settled) == 1:
-		return SettleResult{Step: StepSettled}, nil
+		return StepResult{Step: StepSettled}, nil
 	case !at.IsZero():
 		return notDue(at, now), nil
 	}
-	return SettleResult{Step: StepDone}, nil
+	return StepResult{Step: StepDone}, nil
 }
 
 // settlePage settles those of the deposits that are FROZEN and due, in one transaction, and releases their units. at is the deadline of
@@ -144,13 +141,13 @@ func (c *Checkout) lockSalesOf(ctx context.Context, tx *sql.Tx, ids []sale.Order
 }
 
 // RemindDeposit reminds the buyer of one FROZEN deposit, once per deadline. One whose reminder was moved to later is NOT_DUE and left to
-// the minute pass; past its deadline nothing is left to remind of. It returns the errors of the database, after which the call may be
-// repeated.
+// the minute pass; past its deadline nothing is left to remind of, nor when its sale was called off. It returns the errors of the
+// database, after which the call may be repeated.
 func (c *Checkout) RemindDeposit(ctx context.Context, id sale.OrderID) (StepResult, error) {
 	result := StepResult{Step: StepDone}
-	reminded, err := c.remindPage(ctx, []sale.OrderID{id}, func(d *deposit.Record, now time.Time) {
+	reminded, err := c.remindPage(ctx, []sale.OrderID{id}, func(d *deposit.Record, calledOff bool, now time.Time) {
 		switch {
-		case d.Status != deposit.Frozen:
+		case d.Status != deposit.Frozen, calledOff:
 			result = StepResult{Step: StepDone}
 		case d.RemindedAt == nil && d.RemindAt.After(now):
 			result = notDue(d.RemindAt, now)
@@ -164,11 +161,15 @@ func (c *Checkout) RemindDeposit(ctx context.Context, id sale.OrderID) (StepResu
 	return result, err
 }
 
-// remindPage reminds the buyers of those deposits that are FROZEN, to be reminded of now, and not reminded yet; look sees each deposit
-// before, and may be nil.
-func (c *Checkout) remindPage(ctx context.Context, ids []sale.OrderID, look func(d *deposit.Record, now time.Time)) (int, error) {
+// remindPage reminds the buyers of those deposits that are FROZEN, to be reminded of now, and not reminded yet. Those of a sale that was
+// called off are left to its job, which gives them back. look sees each deposit before, and may be nil.
+func (c *Checkout) remindPage(ctx context.Context, ids []sale.OrderID, look func(d *deposit.Record, calledOff bool, now time.Time)) (int, error) {
 	var due []deposit.Record
 	err := c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		sales, err := c.lockSalesOf(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
 		locked, err := deposit.LockMany(ctx, tx, ids)
 		if err != nil {
 			return err
@@ -180,10 +181,11 @@ func (c *Checkout) remindPage(ctx context.Context, ids []sale.OrderID, look func
 		due = nil
 		var notices []notice.Notice
 		for _, d := range locked {
+			calledOff := sales[d.ActivityID] != nil && sales[d.ActivityID].CancelledAt != nil
 			if look != nil {
-				look(&d, now)
+				look(&d, calledOff, now)
 			}
-			if d.Status == deposit.Frozen && d.RemindedAt == nil && !d.RemindAt.After(now) && !d.DueAt(now) {
+			if d.Status == deposit.Frozen && !calledOff && d.RemindedAt == nil && !d.RemindAt.After(now) && !d.DueAt(now) {
 				due = append(due, d)
 				notices = append(notices, reminderNotice(&d))
 			}
@@ -248,10 +250,16 @@ func (c *Checkout) inHalves(ctx context.Context, ids []sale.OrderID, do func(ids
 		return 0, nil
 	}
 	n, err := do(ids)
-	if err == nil || len(ids) == 1 || errors.Is(err, sqltx.ErrUnavailable) || errors.Is(err, sqltx.ErrCommitUnclear) || ctx.Err() != nil {
+	if err == nil || len(ids) == 1 || !liesInRows(ctx, err) {
 		return n, err
 	}
 	left, err1 := c.inHalves(ctx, ids[:len(ids)/2], do)
 	right, err2 := c.inHalves(ctx, ids[len(ids)/2:], do)
 	return left + right, errors.Join(err1, err2)
+}
+
+// liesInRows says whether the error of a page may lie in the rows of one of its orders, and not in a database that is away or in a caller
+// whose time is up.
+func liesInRows(ctx context.Context, err error) bool {
+	return !errors.Is(err, sqltx.ErrUnavailable) && !errors.Is(err, sqltx.ErrCommitUnclear) && ctx.Err() == nil
 }

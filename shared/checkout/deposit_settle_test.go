@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 	"holdfast/shared/catalog"
 	"holdfast/shared/checkout"
 	"holdfast/shared/deposit"
-	"holdfast/shared/order"
+	"holdfast/shared/notice"
 	"holdfast/shared/sale"
 	"holdfast/shared/stock"
 	"holdfast/shared/wallet"
@@ -22,10 +23,13 @@ import (
 
 func TestMissedDeadlineCostsThePenaltyAndFreesTheSeat(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ ratio, seat, purse, club string }{
-		"a part":     {"0.2", "CANCELLEDDEPOSIT_FORFEITED REFUNDED 0.00 6.00 24.00 0.00", "94.00 0.00", "6.00"},
-		"everything": {"1", "CANCELLEDDEPOSIT_FORFEITED PENALTY 0.00 30.00 0.00 0.00", "70.00 0.00", "30.00"},
-		"nothing":    {"0", "CANCELLEDDEPOSIT_FORFEITED REFUNDED 0.00 0.00 30.00 0.00", "100.00 0.00", "0.00"},
+	for name, c := range map[string]struct{ ratio, seat, purse, club, told string }{
+		"a part": {"0.2", "CANCELLEDDEPOSIT_FORFEITED REFUNDED 0.00 6.00 24.00 0.00", "94.00 0.00", "6.00",
+			"REFUNDED 30.00, penalty 6.00, refund 24.00"},
+		"everything": {"1", "CANCELLEDDEPOSIT_FORFEITED PENALTY 0.00 30.00 0.00 0.00", "70.00 0.00", "30.00",
+			"PENALTY 30.00, penalty 30.00, refund 0.00"},
+		"nothing": {"0", "CANCELLEDDEPOSIT_FORFEITED REFUNDED 0.00 0.00 30.00 0.00", "100.00 0.00", "0.00",
+			"REFUNDED 30.00, penalty 0.00, refund 30.00"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,9 +48,7 @@ func TestMissedDeadlineCostsThePenaltyAndFreesTheSeat(t *testing.T) {
 			w.wantSeat(o.ID, c.seat)
 			w.wantPurse("u", c.purse)
 			w.wantAccount(wallet.ClubPrefix+"club-1", c.club)
-			if n := w.count("SELECT COUNT(*) FROM notice WHERE kind = 'DEPOSIT_PENALTY' AND order_id = ?", o.ID[:]); n != 1 {
-				t.Errorf("%d notices of the penalty", n)
-			}
+			w.wantTold(notice.DepositPenalty, o.ID, c.told+", supplement - DEPOSIT_FORFEITED")
 			if r, err = w.checkout.SettleDeposit(t.Context(), o.ID); err != nil || r.Step != checkout.StepDone {
 				t.Errorf("again: %+v: %v", r, err)
 			}
@@ -91,6 +93,7 @@ func TestSettlingThreeTimesAtOnceIsOnePenaltyOneRefundOneRelease(t *testing.T) {
 	w.moneyHolds()
 }
 
+// Five come to each deposit at once, and the deadline is reached when half of all have come.
 func TestEachOfTwoHundredDepositsEndsOnceWhenAllComesAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	const deposits = 200
@@ -100,67 +103,69 @@ func TestEachOfTwoHundredDepositsEndsOnceWhenAllComesAtTheDeadline(t *testing.T)
 		users[i] = fmt.Sprintf("u%03d", i)
 	}
 	w.topUp("100.00", users...)
+	var calls []func() error
 	for i, u := range users {
 		batch[i] = w.mustReserve(u, "k", 1)
+		id := batch[i].OrderID
+		confirm := func() error { return w.confirm(u, id) }
+		settle := func() error { _, err := w.checkout.SettleDeposit(t.Context(), id); return err }
+		cancel := func() error { _, err := w.checkout.Cancel(t.Context(), id, checkout.Canceller{UserID: u}); return err }
+		calls = append(calls, confirm, settle, confirm, settle, cancel)
 	}
 	if out := w.create(batch...); len(out.Live) != deposits {
 		t.Fatalf("%d live", len(out.Live))
 	}
-	w.clock.Store(int64(time.Until(w.activity.Deposit.ConfirmDeadline) - 2*time.Second)) // it is reached meanwhile
+	var done atomic.Int64
 	var all sync.WaitGroup
 	gate := make(chan struct{})
-	fire := func(do func() error) {
+	for _, call := range calls {
 		all.Go(func() {
 			<-gate
-			err := do()
-			for _, allowed := range []error{nil, checkout.ErrDepositDeadlinePassed, checkout.ErrDepositNotFrozen, checkout.ErrNotCancellable} {
-				if errors.Is(err, allowed) {
-					return
-				}
+			err := call()
+			if done.Add(1) == int64(len(calls)/2) {
+				w.clock.Store(int64(untilDeadline) + int64(time.Hour))
 			}
-			t.Error(err)
-		})
-	}
-	for i, u := range users {
-		id := batch[i].OrderID
-		for range 2 {
-			fire(func() error { return w.confirm(u, id) })
-			fire(func() error { _, err := w.checkout.SettleDeposit(t.Context(), id); return err })
-		}
-		fire(func() error {
-			_, err := w.checkout.Cancel(t.Context(), id, checkout.Canceller{UserID: u})
-			return err
+			if err != nil && !errors.Is(err, checkout.ErrDepositDeadlinePassed) && !errors.Is(err, checkout.ErrDepositNotFrozen) &&
+				!errors.Is(err, checkout.ErrNotCancellable) {
+				t.Error(err)
+			}
 		})
 	}
 	close(gate)
 	all.Wait()
-	w.clock.Store(int64(untilDeadline) + int64(time.Hour)) // whoever was told NOT_DUE comes again
+	ends := map[string]int{}
 	for i := range batch {
-		if _, err := w.checkout.SettleDeposit(t.Context(), batch[i].OrderID); err != nil {
+		if _, err := w.checkout.SettleDeposit(t.Context(), batch[i].OrderID); err != nil { // whoever was told NOT_DUE comes again
 			t.Fatal(err)
 		}
+		ends[w.endedOnce(batch[i].OrderID)]++
 	}
-	ends := map[string]int{}
-	for i, u := range users {
-		id := batch[i].OrderID
-		o, d := w.get(id), w.deposit(id)
-		end := fmt.Sprintf("%s%s %s", o.Status, o.Reason, d.Status)
-		ends[end]++
-		switch end {
-		case "PAID DEDUCTED":
-			w.wantPurse(u, "0.00 0.00")
-		case "CANCELLEDDEPOSIT_FORFEITED REFUNDED", "CANCELLEDUSER REFUNDED":
-			w.wantPurse(u, "94.00 0.00")
-		default:
-			t.Errorf("%s ended as %s", u, end)
-		}
-		if n := w.count("SELECT COUNT(*) FROM notice WHERE order_id = ? AND kind IN ('DEPOSIT_CONFIRMED', 'DEPOSIT_PENALTY', 'ORDER_CANCELLED')", id[:]); n != 1 {
-			t.Errorf("%s was told %d ends", u, n)
-		}
+	if missed := ends["CANCELLEDDEPOSIT_FORFEITED REFUNDED"]; missed == 0 || missed == deposits {
+		t.Errorf("all came on one side of the deadline: %v", ends)
 	}
-	t.Log(ends)
+	w.wantCount(0, `SELECT COUNT(*) FROM trade_order o JOIN deposit_record d ON d.order_id = o.id
+ WHERE (o.reason <=> 'DEPOSIT_FORFEITED') <> (d.updated_at >= d.confirm_deadline)`)
 	w.agree()
 	w.moneyHolds()
+}
+
+// endedOnce gives how a seat of a buyer of 100.00 ended, and checks what they have and were told of it.
+func (w *world) endedOnce(id sale.OrderID) string {
+	w.t.Helper()
+	o, d := w.get(id), w.deposit(id)
+	end := fmt.Sprintf("%s%s %s", o.Status, o.Reason, d.Status)
+	switch end {
+	case "PAID DEDUCTED":
+		w.wantPurse(o.UserID, "0.00 0.00")
+		w.wantTold(notice.DepositConfirmed, id, "DEDUCTED 30.00, penalty -, refund 0.00, supplement 70.00")
+	case "CANCELLEDDEPOSIT_FORFEITED REFUNDED", "CANCELLEDUSER REFUNDED":
+		w.wantPurse(o.UserID, "94.00 0.00")
+		w.wantTold(notice.DepositPenalty, id, fmt.Sprintf("REFUNDED 30.00, penalty 6.00, refund 24.00, supplement - %s", o.Reason))
+	default:
+		w.t.Errorf("%s ended as %s", o.UserID, end)
+	}
+	w.wantCount(1, `SELECT COUNT(*) FROM notice WHERE order_id = ? AND kind IN ('DEPOSIT_CONFIRMED', 'DEPOSIT_PENALTY', 'ORDER_CANCELLED')`, id[:])
+	return end
 }
 
 // Whoever loses the race for a row must not have moved its money: states move first, and a row that is not there to be moved stops all.
@@ -306,9 +311,7 @@ func TestBuyerIsRemindedOncePerDeadline(t *testing.T) {
 	w := depositWorld(t)
 	w.topUp("100.00", "u")
 	o := w.buy("u", "k", 1)
-	told := func() int {
-		return w.count("SELECT COUNT(*) FROM notice WHERE kind = 'DEPOSIT_REMINDER' AND order_id = ?", o.ID[:])
-	}
+	const told = "FROZEN 30.00, penalty 6.00, refund 24.00, supplement -"
 	remind := func(want checkout.Step) {
 		t.Helper()
 		if r, err := w.checkout.RemindDeposit(t.Context(), o.ID); err != nil || r.Step != want {
@@ -319,9 +322,7 @@ func TestBuyerIsRemindedOncePerDeadline(t *testing.T) {
 	w.pass(untilDeadline - time.Hour)
 	remind(checkout.StepReminded)
 	remind(checkout.StepReminded)
-	if told() != 1 {
-		t.Errorf("told %d times", told())
-	}
+	w.wantTold(notice.DepositReminder, o.ID, told)
 	d := w.deposit(o.ID)
 	if _, err := w.checkout.ExtendDeposit(t.Context(), o.ID, d.ConfirmDeadline.Add(4*time.Hour), d.Revision, operator("deposit.extend")); err != nil {
 		t.Fatal(err)
@@ -331,111 +332,12 @@ func TestBuyerIsRemindedOncePerDeadline(t *testing.T) {
 	if s, err := w.checkout.SweepDeposits(t.Context(), 10); err != nil || s.Reminded != 1 || s.Settled != 0 {
 		t.Errorf("%+v: %v", s, err)
 	}
-	if told() != 2 {
-		t.Errorf("told %d times about two deadlines", told())
-	}
+	w.wantTold(notice.DepositReminder, o.ID, told, told) // about two deadlines
 	if err := w.confirm("u", o.ID); err != nil {
 		t.Fatal(err)
 	}
 	remind(checkout.StepDone)
 	if r, err := w.checkout.RemindDeposit(t.Context(), w.facts.OrderID("u", "never")); err != nil || r.Step != checkout.StepDone {
 		t.Errorf("an id without a deposit: %+v: %v", r, err)
-	}
-}
-
-func TestBuyerCancelsAsThePolicySays(t *testing.T) {
-	t.Parallel()
-	free := "CANCELLEDUSER REFUNDED 0.00 0.00 30.00 0.00"
-	frozen := "UNPAID FROZEN 0.00 0.00 0.00 0.00"
-	for name, c := range map[string]struct {
-		policy sale.Cancellation
-		before func(w *world)
-		want   error
-		seat   string
-	}{
-		"free":                         {sale.CancelFree, nil, nil, free},
-		"at a price":                   {sale.CancelPenalty, nil, nil, "CANCELLEDUSER REFUNDED 0.00 6.00 24.00 0.00"},
-		"not at all":                   {sale.CancelForbidden, nil, checkout.ErrNotCancellable, frozen},
-		"not after the deadline":       {sale.CancelFree, func(w *world) { w.pass(untilDeadline) }, checkout.ErrNotCancellable, frozen},
-		"of a sale that is called off": {sale.CancelForbidden, func(w *world) { w.callOff(); w.pass(untilDeadline) }, nil, free},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := depositWorld(t, cancellation(c.policy))
-			w.topUp("30.00", "u")
-			o := w.buy("u", "k", 1)
-			if c.before != nil {
-				c.before(w)
-			}
-			if _, err := w.checkout.Cancel(t.Context(), o.ID, checkout.Canceller{UserID: "u"}); !errors.Is(err, c.want) {
-				t.Errorf("%v, want %v", err, c.want)
-			}
-			w.wantSeat(o.ID, c.seat)
-			w.agree()
-			w.moneyHolds()
-		})
-	}
-}
-
-func TestOperatorGivesEverythingBackWhateverThePolicyAndTheDeadline(t *testing.T) {
-	t.Parallel()
-	w := depositWorld(t, cancellation(sale.CancelForbidden), penalty("1"))
-	w.topUp("30.00", "u", "v")
-	waived, cancelled := w.buy("u", "k", 1), w.buy("v", "k", 1)
-	w.pass(untilDeadline + time.Hour)
-	for range 2 { // again: the same
-		o, d, err := w.checkout.WaiveDeposit(t.Context(), waived.ID, operator("deposit.waive"))
-		if err != nil || o.Reason != order.ByOperator || d.Status != deposit.Refunded {
-			t.Fatalf("%+v: %v", d, err)
-		}
-	}
-	entry := operator("order.cancel")
-	if _, err := w.checkout.Cancel(t.Context(), cancelled.ID, checkout.Canceller{Operator: &entry}); err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []sale.OrderID{waived.ID, cancelled.ID} {
-		w.wantSeat(id, "CANCELLEDOPERATOR REFUNDED 0.00 0.00 30.00 0.00")
-	}
-	if n := w.count("SELECT COUNT(*) FROM audit_log WHERE action = 'deposit.waive'"); n != 1 {
-		t.Errorf("%d rows about the waiver", n)
-	}
-	w.agree()
-	w.moneyHolds()
-}
-
-func TestDeadlineMovesLaterOnlyAndOnlyByWhoHasReadIt(t *testing.T) {
-	t.Parallel()
-	w := depositWorld(t)
-	w.topUp("30.00", "u")
-	o := w.buy("u", "k", 1)
-	d := w.deposit(o.ID)
-	extend := func(by time.Duration, revision int64) error {
-		_, err := w.checkout.ExtendDeposit(t.Context(), o.ID, d.ConfirmDeadline.Add(by), revision, operator("deposit.extend"))
-		return err
-	}
-	for _, by := range []time.Duration{-time.Second, 0, 999 * time.Millisecond} {
-		if err := extend(by, d.Revision); !errors.Is(err, checkout.ErrDeadlineNotLater) {
-			t.Errorf("by %s: %v", by, err)
-		}
-	}
-	if err := extend(time.Hour, d.Revision+1); !errors.Is(err, checkout.ErrDepositStale) {
-		t.Errorf("another revision: %v", err)
-	}
-	w.pass(untilDeadline + 2*time.Hour) // a missed one that is not settled yet can be extended, to an instant that is ahead
-	if err := extend(time.Hour, d.Revision); !errors.Is(err, checkout.ErrDeadlineNotLater) {
-		t.Errorf("to the past: %v", err)
-	}
-	if err := extend(3*time.Hour, d.Revision); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := w.checkout.SettleDeposit(t.Context(), o.ID); err != nil || r.Step != checkout.StepNotDue {
-		t.Errorf("settling at the old deadline: %+v: %v", r, err)
-	}
-	if n := w.count("SELECT COUNT(*) FROM notice WHERE kind = 'DEADLINE_EXTENDED' AND order_id = ?", o.ID[:]); n != 1 {
-		t.Errorf("%d notices", n)
-	}
-	w.callOff()
-	if err := extend(9*time.Hour, d.Revision+1); !errors.Is(err, checkout.ErrDepositNotFrozen) {
-		t.Errorf("of a sale that was called off: %v", err)
 	}
 }

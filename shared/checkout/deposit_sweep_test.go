@@ -2,12 +2,14 @@ package checkout_test
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"holdfast/shared/checkout"
 	"holdfast/shared/metric"
+	"holdfast/shared/notice"
 	"holdfast/shared/order"
 	"holdfast/shared/reconcile"
 	"holdfast/shared/stock"
@@ -75,6 +77,43 @@ func TestMinutePassRemindsAndSettlesWhatItsWorkflowLeft(t *testing.T) {
 	}
 	w.agree()
 	w.moneyHolds()
+}
+
+// The call-off's job gives all back, so that nobody is to be reminded, not even by a notice that was written before.
+func TestNobodyIsRemindedOfADepositOfASaleThatWasCalledOff(t *testing.T) {
+	t.Parallel()
+	w := depositWorld(t)
+	w.topUp("30.00", "told", "u")
+	told, o := w.buy("told", "k", 1), w.buy("u", "k", 1)
+	w.pass(untilDeadline - time.Hour)
+	if r, err := w.checkout.RemindDeposit(t.Context(), told.ID); err != nil || r.Step != checkout.StepReminded {
+		t.Fatalf("%+v: %v", r, err)
+	}
+	w.callOff()
+	if r, err := w.checkout.RemindDeposit(t.Context(), o.ID); err != nil || r.Step != checkout.StepDone {
+		t.Errorf("%+v: %v", r, err)
+	}
+	w.pass(time.Minute)
+	if s, err := w.checkout.SweepDeposits(t.Context(), 10); err != nil || s.Found != 0 {
+		t.Errorf("%+v: %v", s, err)
+	}
+	w.wantCount(1, "SELECT COUNT(*) FROM notice WHERE kind = 'DEPOSIT_REMINDER'")
+	_, err := w.checkout.SendNotices(t.Context(), func(_ context.Context, messages []notice.Message) []error {
+		for _, m := range messages {
+			if m.Attributes["type"] == notice.DepositReminder.EventType() {
+				t.Errorf("sent: %+v", m)
+			}
+		}
+		return make([]error, len(messages))
+	}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.pass(2 * time.Hour)
+	if r, err := w.checkout.SettleDeposit(t.Context(), o.ID); err != nil || r.Step != checkout.StepSettled {
+		t.Errorf("%+v: %v", r, err)
+	}
+	w.wantSeat(o.ID, "CANCELLEDSALE_CANCELLED REFUNDED 0.00 0.00 30.00 0.00")
 }
 
 func TestDepositsAreCountedByActivityAndTestSalesAreNot(t *testing.T) {

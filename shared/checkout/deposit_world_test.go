@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,8 +16,10 @@ import (
 	"holdfast/shared/deposit"
 	"holdfast/shared/idempotency"
 	"holdfast/shared/money"
+	"holdfast/shared/notice"
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
+	"holdfast/shared/sqltx"
 	"holdfast/shared/wallet"
 )
 
@@ -128,6 +132,39 @@ func (w *world) wantSeat(id sale.OrderID, want string) {
 	got := fmt.Sprintf("%s%s %s %s %s %s %s", o.Status, o.Reason, d.Status, d.Consumed, d.Penalty, d.Refunded, d.Supplement)
 	if got != want {
 		w.t.Errorf("the seat is %s, want %s", got, want)
+	}
+}
+
+// wantTold checks the notices of a kind about a deposit, in the order of writing: "REFUNDED deposit, penalty 6.00, refund 24.00,
+// supplement -", with the order's reason behind where there is one. An amount that a notice does not name is "-".
+func (w *world) wantTold(kind notice.Kind, id sale.OrderID, want ...string) {
+	w.t.Helper()
+	texts, err := sqltx.Collect(w.t.Context(), w.db, sqltx.Column[string],
+		"SELECT data FROM notice WHERE kind = ? AND order_id = ? ORDER BY notice_id", string(kind), id[:])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var told []string
+	for _, text := range texts {
+		var says struct {
+			Status                               deposit.Status
+			Reason                               order.Reason
+			Deposit, Penalty, Refund, Supplement *money.Amount
+		}
+		if err := json.Unmarshal([]byte(text), &says); err != nil {
+			w.t.Fatal(err)
+		}
+		named := func(a *money.Amount) string {
+			if a == nil {
+				return "-"
+			}
+			return a.String()
+		}
+		told = append(told, strings.TrimSpace(fmt.Sprintf("%s %s, penalty %s, refund %s, supplement %s %s", says.Status, named(says.Deposit),
+			named(says.Penalty), named(says.Refund), named(says.Supplement), says.Reason)))
+	}
+	if !slices.Equal(told, want) {
+		w.t.Errorf("%s says %q, want %q", kind, told, want)
 	}
 }
 

@@ -6,22 +6,17 @@ import (
 	"holdfast/shared/catalog"
 )
 
-// WalkWaitlist walks without a lease, as two do when one of them is slower than its lease.
+// WalkWaitlist walks without a lease, and without a look whether the sale is over: as a walk does that is slower than its lease, or than
+// the end of the sale.
 func (c *Checkout) WalkWaitlist(ctx context.Context, activityID string) error {
+	return c.WalkWaitlistWithin(ctx, activityID, bounded.page, bounded.pages, bounded.tries)
+}
+
+// WalkWaitlistWithin is WalkWaitlist with other bounds.
+func (c *Checkout) WalkWaitlistWithin(ctx context.Context, activityID string, page, pages, tries int) error {
 	a, err := catalog.Get(ctx, c.db, activityID)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = c.walkWaitlist(ctx, a, bounds{page: page, pages: pages, tries: tries})
 	}
-	facts := a.Facts()
-	waiting, err := c.stock.Waiting(ctx, activityID, facts.TypeIDs())
-	if err != nil {
-		return err
-	}
-	for i, w := range waiting {
-		f := filler{c: c, a: a, facts: &facts, ticketType: facts.Types[i].ID, free: w.Left}
-		if err := f.walk(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }

@@ -84,8 +84,15 @@ func (c *Checkout) ExtendDeadlines(ctx context.Context, activityID string, in Ex
 			return err
 		}
 		j := bulkJob{id: jobID, kind: JobExtend, activityID: activityID, parameters: parameters, at: progress{Status: order.Unpaid}}
-		if err := addBulkJob(ctx, tx, j, total, entry.Operator, now); err != nil {
+		added, err := addBulkJob(ctx, tx, j, total, entry.Operator, now)
+		if err != nil {
 			return err
+		}
+		if !added { // by somebody else, at this very moment
+			if known, err = lockBulkJob(ctx, tx, jobID); err != nil {
+				return err
+			}
+			return sameExtension(known, want)
 		}
 		entry.At = now
 		return audit.Add(ctx, tx, entry)
@@ -107,50 +114,55 @@ func sameExtension(j *bulkJob, want extension) error {
 	return nil
 }
 
-// extendPage moves the deadlines of one page of orders.
-func (c *Checkout) extendPage(ctx context.Context, tx *sql.Tx, j *bulkJob) (n int64, over bool, follow func(context.Context), err error) {
+// extending gives what the job of an extension does.
+func (c *Checkout) extending(j *bulkJob) (*bulkWork, error) {
 	var want extension
 	if err := json.Unmarshal(j.parameters, &want); err != nil {
-		return 0, false, nil, fmt.Errorf("checkout: read job %s: %w", j.id, err)
+		return nil, fmt.Errorf("checkout: read job %s: %w", j.id, err)
 	}
-	a, err := c.lockActivity(ctx, tx, j.activityID)
-	if err != nil {
-		return 0, false, nil, err
-	}
-	var after sale.OrderID
-	if j.at.After != nil {
-		after = *j.at.After
-	}
-	ids, err := order.Standing(ctx, tx, a.Number, j.at.Status, after, bulkPage)
-	if err != nil || len(ids) == 0 || a.CancelledAt != nil {
-		return 0, true, nil, err
-	}
+	return &bulkWork{
+		page: func(ctx context.Context, tx *sql.Tx, a *sale.Activity, j *bulkJob, ids []sale.OrderID) (int64, func(context.Context), error) {
+			return c.extendPage(ctx, tx, a, j, want, ids)
+		},
+		end: func(context.Context, *sql.Tx, *sale.Activity, *bulkJob, time.Time) (bulkEnd, error) {
+			return bulkEnded, nil
+		},
+	}, nil
+}
+
+// extendPage moves the deadlines of orders.
+func (c *Checkout) extendPage(ctx context.Context, tx *sql.Tx, a *sale.Activity, j *bulkJob, want extension, ids []sale.OrderID) (n int64,
+	follow func(context.Context), err error) {
 	orders, err := order.LockMany(ctx, tx, ids)
 	if err != nil {
-		return 0, false, nil, err
+		return 0, nil, err
 	}
-	deposits, err := deposit.LockMany(ctx, tx, ids)
-	if err != nil {
-		return 0, false, nil, err
+	var deposits map[sale.OrderID]deposit.Record
+	if want.What == ExtendDeposits {
+		if deposits, err = deposit.LockMany(ctx, tx, ids); err != nil {
+			return 0, nil, err
+		}
 	}
 	now, err := c.db.Now(ctx, tx)
 	if err != nil {
-		return 0, false, nil, err
+		return 0, nil, err
 	}
+	var postponed []order.Order
 	for _, id := range ids {
 		o := orders[id]
 		if o.CreatedAt.After(j.createdAt) {
 			continue // it was made after the extension was asked for, with a deadline of its own
 		}
-		d, held := deposits[id]
 		moved := false
 		if want.What == ExtendPayments {
-			moved, err = extendPayment(ctx, tx, &o, want.by(), now)
-		} else if held {
+			if moved, err = extendPayment(ctx, tx, &o, want.by(), now); moved {
+				postponed = append(postponed, o)
+			}
+		} else if d, held := deposits[id]; held {
 			moved, err = extendSeat(ctx, tx, a, &d, want.by(), now)
 		}
 		if err != nil {
-			return 0, false, nil, err
+			return 0, nil, err
 		}
 		if moved {
 			j.at.Extended++
@@ -160,7 +172,10 @@ func (c *Checkout) extendPage(ctx context.Context, tx *sql.Tx, j *bulkJob) (n in
 		n++
 	}
 	j.at.After = &ids[len(ids)-1]
-	return n, false, c.ring, nil
+	return n, func(ctx context.Context) {
+		c.showChanged(ctx, postponed...)
+		c.ring(ctx)
+	}, nil
 }
 
 func (e extension) by() time.Duration { return time.Duration(e.BySeconds) * time.Second }

@@ -11,6 +11,7 @@ import (
 	"holdfast/shared/catalog"
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
+	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
 	"holdfast/shared/waitlist"
 )
@@ -24,14 +25,22 @@ type Filled struct {
 // Add adds what another walk did.
 func (f *Filled) Add(g Filled) { f.Offered, f.Closed = f.Offered+g.Offered, f.Closed+g.Closed }
 
-const (
-	turnPage     = 100 // entries that are read at once
-	mostAttempts = 10  // dead order ids of one entry that one walk goes through
-)
+const mostAttempts = 10 // dead order ids of one entry that one walk goes through
+
+// bounds keep a walk over one type's entries, however many wait, well within its lease.
+type bounds struct {
+	page  int // entries that are read at once
+	pages int // that are read
+	tries int // entries that units are taken for
+}
+
+// bounded are the bounds of every walk.
+var bounded = bounds{page: 100, pages: 100, tries: 500}
 
 // FillWaitlist walks over an activity's waitlist and offers units that are free, in turn. Nothing is offered while the sale is suspended or
-// has not begun; when nothing can be offered any more all entries are closed. Somebody else who walks now has the work: then nothing is
-// done. It may end anywhere, and be run by many at once. It returns the errors of both stores, with what was done before.
+// has not begun; when nothing can be offered any more all entries are closed. One walk does a bounded amount of work, and the minute pass
+// goes on. Somebody else who walks now has the work: then nothing is done. It may end anywhere, and be run by many at once. It returns the
+// errors of both stores, with what was done before.
 func (c *Checkout) FillWaitlist(ctx context.Context, activityID string) (sum Filled, err error) {
 	a, err := catalog.Get(ctx, c.db, activityID)
 	if err != nil {
@@ -49,46 +58,54 @@ func (c *Checkout) FillWaitlist(ctx context.Context, activityID string) (sum Fil
 		return sum, nil
 	}
 	holder := rand.Text()
-	got := false
+	var lease sqltx.Lease
 	err = c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		got, err = waitlist.Lease(ctx, tx, activityID, holder, now)
+		lease, err = waitlist.Lease(ctx, tx, activityID, holder, now)
 		return err
 	})
-	if err != nil || !got {
+	if errors.Is(err, sqltx.ErrLeased) {
+		return sum, nil
+	}
+	if err != nil {
 		return sum, err
 	}
-	defer c.endLease(ctx, activityID, holder)
+	defer c.endLease(ctx, lease)
+	return c.walkWaitlist(ctx, a, bounded)
+}
+
+// walkWaitlist walks over the entries of every type.
+func (c *Checkout) walkWaitlist(ctx context.Context, a *sale.Activity, most bounds) (sum Filled, err error) {
 	facts := a.Facts()
-	waiting, err := c.stock.Waiting(ctx, activityID, facts.TypeIDs())
+	waiting, err := c.stock.Waiting(ctx, a.ID, facts.TypeIDs())
 	if err != nil {
 		return sum, err
 	}
 	var errs []error
 	for i, w := range waiting {
-		f := filler{c: c, a: a, facts: &facts, ticketType: facts.Types[i].ID, free: w.Left}
+		f := filler{c: c, a: a, facts: &facts, ticketType: facts.Types[i].ID, most: most, free: w.Left}
 		errs = append(errs, f.walk(ctx))
 		sum.Add(f.sum)
 	}
 	return sum, errors.Join(errs...)
 }
 
-func (c *Checkout) endLease(ctx context.Context, activityID, holder string) {
+func (c *Checkout) endLease(ctx context.Context, lease sqltx.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteBudget)
 	defer cancel()
 	now, err := c.db.Now(ctx, c.db)
 	if err == nil {
-		err = waitlist.EndLease(ctx, c.db, activityID, holder, now)
+		err = lease.End(ctx, c.db, now)
 	}
 	if err != nil {
-		c.log.Warn("a lease of a waitlist was not given back and will run out", "activityId", activityID, "error", err)
+		c.log.Warn("a lease of a waitlist was not given back and will run out", "lease", lease.Name, "error", err)
 	}
 }
 
-// closeWaitlist closes all entries that are WAITING, page by page, and lets the public in.
+// closeWaitlist closes the entries that are WAITING, page by page, and lets the public in. What is beyond the bounds is closed by the next.
 func (c *Checkout) closeWaitlist(ctx context.Context, a *sale.Activity, reason waitlist.Reason, now time.Time) (closed int, err error) {
 	for _, t := range a.TicketTypes {
-		for {
-			page, err := waitlist.InTurn(ctx, c.db, a.ID, t.ID, waitlist.Turn{}, turnPage)
+		for range bounded.pages {
+			page, err := waitlist.InTurn(ctx, c.db, a.ID, t.ID, waitlist.Turn{}, bounded.page)
 			if err != nil {
 				return closed, err
 			}
@@ -118,20 +135,30 @@ type filler struct {
 	a          *sale.Activity
 	facts      *sale.Facts
 	ticketType string
+	most       bounds
+	tried      int                // entries that units were to be taken for
+	now        time.Time          // when the page was read
 	free       int                // units that are left, as far as is known
 	passed     []waitlist.EntryID // entries before that wanted more than was free, and of which that is not noted yet
 	sum        Filled
 }
 
-// walk offers in turn until nothing is free, an entry that is saved up for is reached, or nobody is left.
+// walk offers in turn until nothing is free, an entry that is saved up for is reached, nobody is left, or it has done as much as one may.
 func (f *filler) walk(ctx context.Context) error {
-	for after := (waitlist.Turn{}); f.free > 0; {
-		page, err := waitlist.InTurn(ctx, f.c.db, f.a.ID, f.ticketType, after, turnPage)
+	after := waitlist.Turn{}
+	for range f.most.pages {
+		if f.free <= 0 {
+			return nil
+		}
+		page, err := waitlist.InTurn(ctx, f.c.db, f.a.ID, f.ticketType, after, f.most.page)
 		if err != nil || len(page) == 0 {
 			return err
 		}
+		if f.now, err = f.c.db.Now(ctx, f.c.db); err != nil {
+			return err
+		}
 		for i := range page {
-			if f.free <= 0 {
+			if f.free <= 0 || f.tried >= f.most.tries {
 				return nil
 			}
 			if stop, err := f.serve(ctx, &page[i]); err != nil || stop {
@@ -146,6 +173,7 @@ func (f *filler) walk(ctx context.Context) error {
 // serve offers to an entry, or passes it over. stop is true when nobody behind it may be served now.
 func (f *filler) serve(ctx context.Context, e *waitlist.Entry) (stop bool, err error) {
 	if e.Quantity <= f.free {
+		f.tried++
 		switch end, err := f.offerTo(ctx, e); {
 		case err != nil:
 			return true, err
@@ -162,15 +190,11 @@ func (f *filler) serve(ctx context.Context, e *waitlist.Entry) (stop bool, err e
 			f.free = e.Quantity - 1
 		}
 	}
-	now, err := f.c.db.Now(ctx, f.c.db)
-	if err != nil {
-		return true, err
-	}
-	if e.Saves(now) {
+	if e.Saves(f.now) {
 		return true, nil
 	}
-	if e.MaySave(now) {
-		saves, err := f.save(ctx, e, now)
+	if e.MaySave(f.now) {
+		saves, err := f.save(ctx, e)
 		if err != nil || saves {
 			return true, err
 		}
@@ -186,17 +210,13 @@ func (f *filler) notePassed(ctx context.Context) error {
 	if len(f.passed) == 0 {
 		return nil
 	}
-	now, err := f.c.db.Now(ctx, f.c.db)
-	if err != nil {
-		return err
-	}
-	err = waitlist.PassOver(ctx, f.c.db, f.passed, now)
+	err := waitlist.PassOver(ctx, f.c.db, f.passed, f.now)
 	f.passed = nil
 	return err
 }
 
 // save begins saving up for an entry, if its type has as many units that are not sold: else it would wait in vain.
-func (f *filler) save(ctx context.Context, e *waitlist.Entry, now time.Time) (bool, error) {
+func (f *filler) save(ctx context.Context, e *waitlist.Entry) (bool, error) {
 	rows, err := stock.Buckets(ctx, f.c.db, f.a.ID)
 	if err != nil {
 		return false, err
@@ -210,7 +230,7 @@ func (f *filler) save(ctx context.Context, e *waitlist.Entry, now time.Time) (bo
 	if unsold < e.Quantity {
 		return false, nil
 	}
-	return waitlist.Save(ctx, f.c.db, e.ID, now)
+	return waitlist.Save(ctx, f.c.db, e.ID, f.now)
 }
 
 // offerEnd is how an attempt to offer ended.
@@ -236,6 +256,7 @@ func (f *filler) offerTo(ctx context.Context, e *waitlist.Entry) (offerEnd, erro
 			return 0, err
 		}
 		if fresh.Status != waitlist.Waiting {
+			f.c.leaveSet(ctx, e.ActivityID, e.TicketType, e.ID)
 			return offerEnded, nil
 		}
 		*e = *fresh
@@ -258,19 +279,25 @@ func (f *filler) attempt(ctx context.Context, e *waitlist.Entry) (offerEnd, erro
 	if got.Standing == stock.Dead {
 		return 0, f.tryAgain(ctx, e)
 	}
-	o, err := f.c.makeOffer(ctx, offer{Reservation: got.Reservation, entry: e.ID, attempt: e.Attempt})
+	o, closed, err := f.c.makeOffer(ctx, offer{Reservation: got.Reservation, entry: e.ID, attempt: e.Attempt})
 	if err != nil {
 		return 0, err
 	}
+	if closed {
+		f.sum.Closed++
+	}
 	if !o.Status.Live() {
 		f.c.settleQuietly(ctx, Outcome{Cancelled: []order.Order{o}})
-		if o.Reason == order.InsufficientStock {
+		switch o.Reason {
+		case order.InsufficientStock:
 			return offerShort, nil
+		case order.SaleClosed, order.SaleCancelled:
+			return offerStopped, nil
 		}
 		return 0, f.tryAgain(ctx, e)
 	}
 	f.c.settleQuietly(ctx, Outcome{Live: []order.Order{o}})
-	f.c.leaveSet(ctx, e)
+	f.c.leaveSet(ctx, e.ActivityID, e.TicketType, e.ID)
 	return offerMade, nil
 }
 
@@ -300,16 +327,16 @@ func (f *filler) refused(ctx context.Context, e *waitlist.Entry, r *stock.Refusa
 			return 0, err
 		}
 		f.sum.Closed += n
-		f.c.leaveSet(ctx, e)
+		f.c.leaveSet(ctx, e.ActivityID, e.TicketType, e.ID)
 		return offerEnded, nil
 	}
 	return offerStopped, nil
 }
 
 // leaveSet takes an entry that does not wait any more out of the set. What fails is left to the minute pass.
-func (c *Checkout) leaveSet(ctx context.Context, e *waitlist.Entry) {
-	if _, err := c.stock.LeaveWaitlist(ctx, e.ActivityID, e.TicketType, []waitlist.EntryID{e.ID}); err != nil {
-		c.log.Warn("a waitlist's set is left to the minute pass", "activityId", e.ActivityID, "entry", e.ID, "error", err)
+func (c *Checkout) leaveSet(ctx context.Context, activityID, ticketType string, id waitlist.EntryID) {
+	if _, err := c.stock.LeaveWaitlist(ctx, activityID, ticketType, []waitlist.EntryID{id}); err != nil {
+		c.log.Warn("a waitlist's set is left to the minute pass", "activityId", activityID, "entry", id, "error", err)
 	}
 }
 

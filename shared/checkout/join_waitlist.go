@@ -68,7 +68,7 @@ func (c *Checkout) JoinWaitlist(ctx context.Context, w WaitlistWish) (e *waitlis
 
 // writeEntry inserts the row, or reads the one that is there.
 func (c *Checkout) writeEntry(ctx context.Context, tx *sql.Tx, w WaitlistWish) (e *waitlist.Entry, joined bool, err error) {
-	a, err := c.lockWaited(ctx, tx, w.ActivityID)
+	a, err := c.lockActivity(ctx, tx, w.ActivityID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -110,18 +110,6 @@ func (c *Checkout) writeEntry(ctx context.Context, tx *sql.Tx, w WaitlistWish) (
 		err = ErrOtherEntry
 	}
 	return other, false, err
-}
-
-// lockWaited reads an activity under a shared lock. It returns catalog.ErrNotFound.
-func (c *Checkout) lockWaited(ctx context.Context, tx *sql.Tx, id string) (*sale.Activity, error) {
-	locked, err := c.catalog.LockShared(ctx, tx, []string{id})
-	if err != nil {
-		return nil, err
-	}
-	if locked[id] == nil {
-		return nil, catalog.ErrNotFound
-	}
-	return locked[id], nil
 }
 
 // violations lists what of the wish breaks rules of the activity.
@@ -168,7 +156,7 @@ func (c *Checkout) passGate(ctx context.Context, e *waitlist.Entry) error {
 	if err != nil || closed == 0 {
 		return err
 	}
-	c.leaveSet(ctx, e) // a minute pass that ran at this moment may have added it
+	c.leaveSet(ctx, e.ActivityID, e.TicketType, e.ID) // a minute pass that ran at this moment may have added it
 	return ErrNotSoldOut
 }
 
@@ -191,7 +179,7 @@ func (c *Checkout) LeaveWaitlist(ctx context.Context, activityID, userID string)
 		return err
 	}
 	if left {
-		c.leaveSet(ctx, e)
+		c.leaveSet(ctx, e.ActivityID, e.TicketType, e.ID)
 		return nil
 	}
 	if e, err = waitlist.Get(ctx, c.db, e.ID); err != nil || e.Status != waitlist.Offered {
@@ -200,12 +188,13 @@ func (c *Checkout) LeaveWaitlist(ctx context.Context, activityID, userID string)
 	return c.decline(ctx, e)
 }
 
-// decline cancels the order of an offer that was not accepted.
+// decline cancels the order of an offer that was not accepted. Nobody ends an offer without the lock of its order, so that the entry need
+// not be locked before what else the order has.
 func (c *Checkout) decline(ctx context.Context, e *waitlist.Entry) error {
 	var declined []order.Order
 	err := c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		declined = nil
-		if _, err := c.lockWaited(ctx, tx, e.ActivityID); err != nil {
+		if _, err := c.lockActivity(ctx, tx, e.ActivityID); err != nil {
 			return err
 		}
 		o, err := order.GetForUpdate(ctx, tx, e.OrderID)
@@ -216,7 +205,7 @@ func (c *Checkout) decline(ctx context.Context, e *waitlist.Entry) error {
 		if err != nil {
 			return err
 		}
-		stands, err := waitlist.Lock(ctx, tx, e.ID)
+		stands, err := waitlist.Get(ctx, tx, e.ID)
 		if err != nil {
 			return err
 		}

@@ -187,7 +187,7 @@ func payerOf(d *deposit.Record) wallet.Key {
 	return wallet.Key{UserID: d.UserID, Currency: d.Deposit.Currency}
 }
 
-// walletsOf are the wallets that deposits take from. TEST deposits take from none.
+// payersOf are the wallets that deposits take from. TEST deposits take from none.
 func payersOf(deposits map[int]deposit.Record) []wallet.Key {
 	var keys []wallet.Key
 	for _, d := range deposits {

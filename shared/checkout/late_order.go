@@ -82,6 +82,8 @@ func (c *Checkout) standIn(ctx context.Context, tx *sql.Tx, a *sale.Activity, ol
 		fresh[0].Cancel(order.SaleClosed, now)
 	case promised:
 		fresh[0].Cancel(order.InsufficientStock, now)
+	default:
+		fresh[0].Await(now.Add(time.Second)) // it is paid in this transaction
 	}
 	mine, _, err := order.Claim(ctx, tx, fresh, newBatchID())
 	if err != nil {
@@ -95,7 +97,6 @@ func (c *Checkout) standIn(ctx context.Context, tx *sql.Tx, a *sale.Activity, ol
 	}
 	o := &fresh[0]
 	if !o.Status.Live() {
-		o.PayDeadline = nil
 		done, err := returnSurplus(ctx, tx, p, &o.ID, now)
 		return fresh, done, err
 	}
@@ -115,11 +116,9 @@ var errIDTaken = errors.New("checkout: the id of a late order is taken")
 // had.
 func lateOrder(a *sale.Activity, old *order.Order, p *payment.Payment, now time.Time) order.Order {
 	t, _ := a.Type(old.TicketType)
-	o := order.New(a, t, sale.Reservation{OrderID: a.LateOrderID(old.ID, p.ID), ActivityID: a.ID, UserID: old.UserID,
+	return order.New(a, t, sale.Reservation{OrderID: a.LateOrderID(old.ID, p.ID), ActivityID: a.ID, UserID: old.UserID,
 		TicketType: old.TicketType, Quantity: old.Quantity, Allocations: old.Allocations, Seq: now.UnixMicro(), At: now, Before: -1,
 	}, order.FromLate, "", now)
-	o.Await(now.Add(time.Second)) // it is paid in this transaction
-	return o
 }
 
 // tellStandIn tells Redis of a late order: it adopts a live one, and marks the id of a tombstone as dead. What cannot be told is left to
@@ -138,9 +137,7 @@ func (c *Checkout) tellStandIn(ctx context.Context, old *order.Order, fresh orde
 	if err != nil {
 		c.log.Warn("a late order is left to repair", "orderId", fresh.ID, "error", err)
 	}
-	if err := c.cache(ctx, []order.Order{*old, fresh}); err != nil {
-		c.log.Warn("the order cache was not written", "orderId", fresh.ID, "error", err)
-	}
+	c.showChanged(ctx, *old, fresh)
 }
 
 // admitLate lets a late order through the gates that every order passes, with care: what cannot be becomes a tombstone.

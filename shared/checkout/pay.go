@@ -102,11 +102,9 @@ func fulfil(ctx context.Context, tx *sql.Tx, o *order.Order, paidBy string, now 
 
 // afterPayment follows a commit that paid an order or tried to: readers see it, hints about the wallet go, the sender of notices wakes.
 func (c *Checkout) afterPayment(ctx context.Context, o *order.Order) {
-	if err := c.cache(ctx, []order.Order{*o}); err != nil {
-		c.log.Warn("the order cache was not written", "orderId", o.ID, "error", err)
-	}
+	c.showChanged(ctx, *o)
 	if o.Mode != sale.Test {
-		c.dropHints(ctx, []wallet.Key{buyersWallet(o)})
+		c.DropHints(ctx, []wallet.Key{buyersWallet(o)})
 	}
 	c.ring(ctx)
 }

@@ -38,12 +38,8 @@ func TestOrderIsPaidByWalletOnceAndItsKeyAnswersTheSame(t *testing.T) {
 	if got := w.available("u1"); got != "75.00" {
 		t.Errorf("%s are left", got)
 	}
-	if got := w.count("SELECT COUNT(*) FROM wallet_log WHERE type = 'PAYMENT_WALLET'"); got != 1 {
-		t.Errorf("%d debits", got)
-	}
-	if got := w.count("SELECT COUNT(*) FROM notice WHERE kind = 'ORDER_PAID'"); got != 1 {
-		t.Errorf("%d notices", got)
-	}
+	w.wantCount(1, "SELECT COUNT(*) FROM wallet_log WHERE type = 'PAYMENT_WALLET'")
+	w.wantCount(1, "SELECT COUNT(*) FROM notice WHERE kind = 'ORDER_PAID'")
 	w.balanced()
 }
 

@@ -46,7 +46,7 @@ func giveBack(ctx context.Context, tx *sql.Tx, o *order.Order, amount money.Amou
 		}
 	}
 	return &back{r, moneyOf(o.Mode, wallet.Movement{Type: wallet.Refund, Reference: r.ID, UserID: r.UserID, OrderID: r.OrderID,
-		Amount: amount, Target: wallet.Target(r.Target)})}, nil
+		Amount: amount, Target: r.Target})}, nil
 }
 
 // aim says where a refund goes: to where the money came from. What an operator said was paid goes back by hand, and what a deposit

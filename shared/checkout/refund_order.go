@@ -69,6 +69,7 @@ func (c *Checkout) Refund(ctx context.Context, in RefundRequest, entry audit.Ent
 	if err != nil {
 		return nil, nil, err
 	}
+	c.showChanged(ctx, *o)
 	c.followRefund(ctx, o, r)
 	if r.Target == payment.ToProvider {
 		if sent, err := payment.GetRefund(ctx, c.db, r.ID); err == nil {
@@ -149,7 +150,7 @@ func reversePenalty(ctx context.Context, tx *sql.Tx, o *order.Order, in *RefundR
 // provider is sent at once, best effort.
 func (c *Checkout) followRefund(ctx context.Context, o *order.Order, r *payment.Refund) {
 	if r != nil && r.Target == payment.ToWallet && o.Mode != sale.Test {
-		c.dropHints(ctx, []wallet.Key{buyersWallet(o)})
+		c.DropHints(ctx, []wallet.Key{buyersWallet(o)})
 	}
 	if r != nil && r.Status == payment.RefundRequested {
 		c.sendAtOnce(ctx, r.ID)

@@ -3,6 +3,7 @@ package checkout_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"holdfast/shared/money"
 	"holdfast/shared/order"
 	"holdfast/shared/payment"
+	"holdfast/shared/reconcile"
 	"holdfast/shared/wallet"
 )
 
@@ -97,6 +99,104 @@ func TestRefundsAtOnceNeverExceedWhatWasPaid(t *testing.T) {
 	w.balanced()
 }
 
+// B04: all ways by which units and money of a paid order can come back, at once. There is as much as one order needs, and a buyer may
+// have as much, so that each round also shows that the one before gave everything back.
+func TestEveryWayBackAtOnceIsOneCancellationOneReleaseAndNoMoreThanWasPaid(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, plan{capacity: 4, limit: 4, refundRule: `{"from":"CLOSES_AT","steps":[{"before":"PT1H","ratio":"0.5"}]}`})
+	w.topUp("u1", "1000.00")
+	for i := range 8 {
+		key := fmt.Sprint("k", i)
+		m := w.mustReserve("u1", key, 4)
+		o := w.create(m).Live[0]
+		again := func() error { _, err := w.checkout.PayByWallet(t.Context(), paying(o, "pay")); return err }
+		if i%2 == 0 {
+			p := w.begin(o, "pay")
+			again = func() error { return w.tell(p) }
+		}
+		if err := again(); err != nil {
+			t.Fatal(err)
+		}
+		w.clock.Add(int64(16 * time.Minute)) // the deadline of what is not paid
+		amount, ends := "20.00", []string{"25.00", "45.00", "50.00"}
+		if i%4 > 1 {
+			amount, ends = "", []string{"50.00"} // whoever asks for all gets what is left
+		}
+		w.atOnce(i, w.waysBack(o, m, key, amount, again))
+		w.wentBack(o, ends)
+		w.balanced()
+	}
+	w.clock.Add(int64(10 * time.Minute))
+	run, err := w.reconciler().Reconcile(t.Context(), reconcile.RunRequest{ActivityID: w.activity.ID, Mode: reconcile.Repairing, Cause: reconcile.ByOperator})
+	if err != nil || run.Status != reconcile.StatusSucceeded || run.Differences != 0 {
+		t.Errorf("%+v, %v", run, err)
+	}
+	w.mustReserve("u1", "again", 4)
+}
+
+// waysBack are the calls by which units and money of a paid order come back, and those that come again from before. The refund is of this
+// amount, or of all that is left.
+func (w *till) waysBack(o order.Order, m checkout.Message, refundID, amount string, again func() error) []func() error {
+	ctx, entry := w.t.Context(), operator("order.cancel")
+	entry.Subject = o.ID.String()
+	cancel := func(by checkout.Canceller) func() error {
+		return func() error { _, err := w.checkout.Cancel(ctx, o.ID, by); return err }
+	}
+	return []func() error{
+		cancel(checkout.Canceller{UserID: "u1"}),
+		cancel(checkout.Canceller{Operator: &entry, Refund: checkout.RefundFull}),
+		func() error { _, err := w.refund(o, refundID, amount); return err },
+		again,
+		func() error {
+			out, err := w.checkout.CreateOrders(ctx, []checkout.Message{m})
+			return errors.Join(err, w.checkout.Settle(ctx, out))
+		},
+		func() error { _, _, err := w.checkout.Expire(ctx, 100); return err },
+		func() error { _, err := w.reconciler().ReleaseUnreleased(ctx, 100); return err },
+		func() error {
+			_, err := w.reconciler().Reconcile(ctx, reconcile.RunRequest{ActivityID: o.ActivityID, Mode: reconcile.Repairing, Cause: reconcile.ByOperator})
+			return err
+		},
+		func() error {
+			_, err := reconcile.NewCompensate(w.reconciler(), reconcile.CompensateConfig{}).Run(ctx)
+			return err
+		},
+	}
+}
+
+// atOnce does all calls at once, each twice, beginning with another one in each round; none may fail but for too little being left.
+func (w *till) atOnce(round int, calls []func() error) {
+	gate := make(chan struct{})
+	var g sync.WaitGroup
+	for i := range 2 * len(calls) {
+		g.Go(func() {
+			<-gate
+			if err := calls[(round+i)%len(calls)](); err != nil && !errors.Is(err, checkout.ErrRefundTooMuch) {
+				w.t.Error(err)
+			}
+		})
+	}
+	close(gate)
+	g.Wait()
+}
+
+// wentBack checks that a paid order was cancelled once, and that one of these amounts went back of it, by its refunds and by the ledger.
+func (w *till) wentBack(o order.Order, ends []string) {
+	w.t.Helper()
+	got := w.get(o.ID)
+	sum := money.Zero("CNY")
+	for _, r := range w.refunds(o.ID) {
+		sum = sum.Plus(r.Amount)
+	}
+	if got.Status != order.Cancelled || got.Paid.String() != "50.00" || sum.Cmp(got.Refunded) != 0 || !slices.Contains(ends, sum.String()) {
+		w.t.Errorf("the order is %s for %s, %s of %s went back, by refunds %s; want one of %s", got.Status, got.Reason, got.Refunded, got.Paid, sum, ends)
+	}
+	w.wantCount(1, "SELECT SUM(amount) = ? FROM wallet_log WHERE type = 'REFUND' AND order_id = ?", sum.String(), o.ID[:])
+	w.wantCount(1, "SELECT COUNT(*) FROM stock_log WHERE direction = 1 AND order_id = ?", o.ID[:])
+	w.wantCount(1, "SELECT COUNT(*) FROM notice WHERE kind = 'ORDER_CANCELLED' AND order_id = ?", o.ID[:])
+	w.wantCount(btoi(got.Reason == order.ByOperator), "SELECT COUNT(*) FROM audit_log WHERE action = 'order.cancel' AND subject = ?", o.ID.String())
+}
+
 func TestRefundThatTheProviderRefusesWaitsInSuspenseForAPerson(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, plan{})
@@ -109,12 +209,8 @@ func TestRefundThatTheProviderRefusesWaitsInSuspenseForAPerson(t *testing.T) {
 	if got := w.account(wallet.Suspense); got != "20.00" {
 		t.Errorf("suspense %s", got)
 	}
-	if n := w.count("SELECT COUNT(*) FROM alert WHERE kind = 'REFUND_FAILED' AND subject = 'r1'"); n != 1 {
-		t.Errorf("%d alerts", n)
-	}
-	if n := w.count("SELECT COUNT(*) FROM notice WHERE kind = 'REFUND_FAILED' AND subject = 'r1'"); n != 1 {
-		t.Errorf("%d notices", n)
-	}
+	w.wantAlert("REFUND_FAILED", "r1")
+	w.wantCount(1, "SELECT COUNT(*) FROM notice WHERE kind = 'REFUND_FAILED' AND subject = 'r1'")
 	w.balanced()
 }
 

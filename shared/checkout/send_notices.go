@@ -3,14 +3,13 @@ package checkout
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"time"
 
 	"holdfast/shared/alert"
+	"holdfast/shared/deposit"
 	"holdfast/shared/notice"
 	"holdfast/shared/sale"
-	"holdfast/shared/sqltx"
 )
 
 // Publish hands notices to whoever is to tell people, and answers one error per message, in order; nil means that the message is
@@ -102,7 +101,7 @@ func publishNotices(ctx context.Context, publish Publish, claimed []notice.Store
 	return sent, failed
 }
 
-// outdated names those of the notices that are not to be sent any more: past their time, or reminders of deposits that are not FROZEN.
+// outdated names those of the notices that are not to be sent any more: past their time, or reminders of deposits that nobody is to confirm.
 func outdated(ctx context.Context, tx *sql.Tx, page []notice.Stored, now time.Time) (map[int64]bool, error) {
 	stale := make(map[int64]bool)
 	var reminded []sale.OrderID
@@ -117,41 +116,16 @@ func outdated(ctx context.Context, tx *sql.Tx, page []notice.Stored, now time.Ti
 	if len(reminded) == 0 {
 		return stale, nil
 	}
-	frozen, err := frozenDeposits(ctx, tx, reminded)
+	open, err := deposit.StillToConfirm(ctx, tx, reminded)
 	if err != nil {
 		return nil, err
 	}
 	for i := range page {
-		if n := &page[i]; n.Kind == notice.DepositReminder && !frozen[n.OrderID] {
+		if n := &page[i]; n.Kind == notice.DepositReminder && !open[n.OrderID] {
 			stale[n.ID] = true
 		}
 	}
 	return stale, nil
-}
-
-// frozenDeposits says which of the orders have a deposit that is FROZEN, as last committed.
-func frozenDeposits(ctx context.Context, tx *sql.Tx, ids []sale.OrderID) (map[sale.OrderID]bool, error) {
-	args := make([]any, len(ids))
-	for i := range ids {
-		args[i] = ids[i][:]
-	}
-	rows, err := tx.QueryContext(ctx, `SELECT order_id FROM deposit_record WHERE order_id IN `+sqltx.In(len(ids))+` AND status = 'FROZEN'`, args...)
-	if err != nil {
-		return nil, fmt.Errorf("checkout: reading deposits: %w", err)
-	}
-	defer rows.Close()
-	frozen := make(map[sale.OrderID]bool, len(ids))
-	for rows.Next() {
-		var id []byte
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("checkout: reading deposits: %w", err)
-		}
-		frozen[sale.OrderID(id)] = true
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("checkout: reading deposits: %w", err)
-	}
-	return frozen, nil
 }
 
 // raiseStuck has a person look at notices that are refused again and again.

@@ -250,6 +250,13 @@ func (c *Checkout) cache(ctx context.Context, orders []order.Order) error {
 	return errors.Join(errs...)
 }
 
+// showChanged has readers see orders as a commit has left them, whose units are where they were.
+func (c *Checkout) showChanged(ctx context.Context, orders ...order.Order) {
+	if err := c.cache(ctx, orders); err != nil {
+		c.log.Warn("the order cache was not written", "orders", len(orders), "error", err)
+	}
+}
+
 // inParallel runs a function for each order, a few at a time.
 func (c *Checkout) inParallel(orders []order.Order, do func(o *order.Order)) {
 	if len(orders) == 1 {

@@ -183,9 +183,15 @@ func TestReservationOfAnEarlierAttemptBecomesNoOrder(t *testing.T) {
 	if o := w.get(id); o.Status != order.Cancelled {
 		t.Errorf("the order of attempt 0 is %s", o.Status)
 	}
+	w.offeredAtSecondAttempt(e)
+}
+
+// offeredAtSecondAttempt fills the waitlist and checks that an entry, whose first order id is dead, is offered another.
+func (w *world) offeredAtSecondAttempt(e *waitlist.Entry) {
+	w.t.Helper()
 	w.fill()
 	if got := w.stands(e.ID, waitlist.Offered); got.OrderID != w.facts.OfferID(e.ID, 1) {
-		t.Errorf("offered %s", got.OrderID)
+		w.t.Errorf("offered %s", got.OrderID)
 	}
 	w.agree()
 }
@@ -209,11 +215,7 @@ func TestOfferThatMySQLHasNoUnitForIsTriedAgainUnderAnotherId(t *testing.T) {
 		t.Errorf("the order of attempt 0 is %s %s", o.Status, o.Reason)
 	}
 	w.cancel(out.Live[0])
-	w.fill()
-	if got := w.stands(e.ID, waitlist.Offered); got.OrderID != w.facts.OfferID(e.ID, 1) {
-		t.Errorf("offered %s", got.OrderID)
-	}
-	w.agree()
+	w.offeredAtSecondAttempt(e)
 }
 
 func TestOfferCancelledBeforeItsRowIsTriedAgainUnderAnotherId(t *testing.T) {
@@ -226,9 +228,5 @@ func TestOfferCancelledBeforeItsRowIsTriedAgainUnderAnotherId(t *testing.T) {
 	if _, err := w.checkout.Cancel(t.Context(), id, checkout.Canceller{UserID: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	w.fill()
-	if got := w.stands(e.ID, waitlist.Offered); got.OrderID != w.facts.OfferID(e.ID, 1) {
-		t.Errorf("offered %s", got.OrderID)
-	}
-	w.agree()
+	w.offeredAtSecondAttempt(e)
 }

@@ -24,51 +24,53 @@ type offer struct {
 }
 
 // makeOffer finishes an offer in one transaction: the entry becomes OFFERED and gets an UNPAID order, or the order id gets a CANCELLED
-// row. It returns that row, or the one that was there: whoever came before has decided. It may be repeated, and run by many at once.
-func (c *Checkout) makeOffer(ctx context.Context, f offer) (o order.Order, err error) {
+// row, and the entry may be closed with it. It returns that row, or the one that was there: whoever came before has decided. It may be
+// repeated, and run by many at once.
+func (c *Checkout) makeOffer(ctx context.Context, f offer) (o order.Order, closed bool, err error) {
 	err = c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		o, err = c.writeOffer(ctx, tx, f)
+		o, closed, err = c.writeOffer(ctx, tx, f)
 		return err
 	})
 	if err == nil && o.Status.Live() {
 		c.ring(ctx)
 	}
-	return o, err
+	return o, closed, err
 }
 
-func (c *Checkout) writeOffer(ctx context.Context, tx *sql.Tx, f offer) (order.Order, error) {
-	a, err := c.lockWaited(ctx, tx, f.ActivityID)
+func (c *Checkout) writeOffer(ctx context.Context, tx *sql.Tx, f offer) (_ order.Order, closed bool, err error) {
+	a, err := c.lockActivity(ctx, tx, f.ActivityID)
 	if err != nil {
-		return order.Order{}, err
+		return order.Order{}, false, err
 	}
 	if why := unfit(Message{Reservation: f.Reservation}, a); why != "" {
-		return order.Order{}, fmt.Errorf("checkout: no offer for %s: %s", f.OrderID, why)
+		return order.Order{}, false, fmt.Errorf("checkout: no offer for %s: %s", f.OrderID, why)
 	}
 	now, err := c.db.Now(ctx, tx)
 	if err != nil {
-		return order.Order{}, err
+		return order.Order{}, false, err
 	}
 	list := []order.Order{offeredOrder(a, f.Reservation, now)}
 	mine, known, err := order.Claim(ctx, tx, list, newBatchID())
 	if err != nil {
-		return order.Order{}, err
+		return order.Order{}, false, err
 	}
 	if !mine[f.OrderID] {
-		return known[f.OrderID], nil
+		return known[f.OrderID], false, nil
 	}
 	o := &list[0]
 	v, err := judgeOffer(ctx, tx, a, f, o, now)
 	if err != nil {
-		return order.Order{}, err
+		return order.Order{}, false, err
 	}
 	if err := v.write(ctx, tx, a, f, o, now); err != nil {
-		return order.Order{}, err
+		return order.Order{}, false, err
 	}
-	return *o, nil
+	return *o, v.closes != "", nil
 }
 
 // offeredOrder is the order that an offer is meant to become: it waits for its payment as long as any order of the sale, and is PAID at
-// once when nothing is owed. When nothing can be offered any more it is CANCELLED.
+// once when nothing is owed. A deposit seat waits for its deposit whatever it costs. When nothing can be offered any more the order is
+// CANCELLED.
 func offeredOrder(a *sale.Activity, r sale.Reservation, now time.Time) order.Order {
 	t, _ := a.Type(r.TicketType)
 	o := order.New(a, t, r, order.FromOffer, "", now)
@@ -78,7 +80,7 @@ func offeredOrder(a *sale.Activity, r sale.Reservation, now time.Time) order.Ord
 		o.Cancel(order.SaleCancelled, now)
 	case over != "":
 		o.Cancel(order.SaleClosed, now)
-	case o.Amount.IsZero():
+	case a.Deposit == nil && o.Amount.IsZero():
 		o.Fulfil()
 	default:
 		o.Await(acceptBy)
@@ -250,9 +252,12 @@ func (c *Checkout) CreateMissing(ctx context.Context, batch []Message) (Outcome,
 		return out, err
 	}
 	for _, f := range offers {
-		o, err := c.makeOffer(ctx, f)
+		o, closed, err := c.makeOffer(ctx, f)
 		if err != nil {
 			return Outcome{}, err
+		}
+		if closed || o.Status.Live() { // the entry waits no more
+			c.leaveSet(ctx, f.ActivityID, f.TicketType, f.entry)
 		}
 		out.add([]order.Order{o})
 	}

@@ -32,6 +32,7 @@ type world struct {
 	activity *sale.Activity
 	facts    sale.Facts
 	clock    atomic.Int64 // offset of the database's clock, nanoseconds
+	reads    atomic.Int64 // of the database's clock
 	seq      atomic.Int64
 }
 
@@ -103,7 +104,10 @@ func (w *world) open(dsn string) *sqltx.DB {
 	db.SetMaxOpenConns(20)
 	db.SetMaxIdleConns(20)
 	w.t.Cleanup(func() { _ = db.Close() })
-	return sqltx.New(db, func() time.Duration { return time.Duration(w.clock.Load()) })
+	return sqltx.New(db, func() time.Duration {
+		w.reads.Add(1)
+		return time.Duration(w.clock.Load())
+	})
 }
 
 func (w *world) publish(p plan) *sale.Activity {
@@ -203,6 +207,28 @@ func (w *world) count(query string, args ...any) int {
 		w.t.Fatalf("%s: %v", query, err)
 	}
 	return n
+}
+
+func (w *world) wantCount(want int, query string, args ...any) {
+	w.t.Helper()
+	if got := w.count(query, args...); got != want {
+		w.t.Errorf("%d, want %d: %s %v", got, want, query, args)
+	}
+}
+
+// waiting waits until as many statements in the test's database have been at it for so long that they must be waiting for a lock.
+func (w *world) waiting(statements int) {
+	w.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		got := w.count(`SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND command = 'Query' AND time_ms > 200
+ AND id <> CONNECTION_ID()`)
+		if got >= statements {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%d statements wait for a lock, want %d", got, statements)
+		}
+	}
 }
 
 // units gives the units of unpaid and of paid orders in all buckets.

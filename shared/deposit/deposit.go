@@ -86,7 +86,8 @@ type Record struct {
 	SettledAt *time.Time // when it left FROZEN
 }
 
-// Execution is what a deposit's workflow is started with. It is fixed bytes: the first instants, whatever an operator moves later.
+// Execution is what a deposit's workflow is started with: the instants that hold then. An operator may move them later; the workflow learns
+// from the row that it is too early, and waits on.
 type Execution struct {
 	OrderID  sale.OrderID
 	RemindAt time.Time // whole seconds

@@ -1,4 +1,5 @@
-// Package deposit holds the record of deposits that hold seats: what a deposit is, how its state moves, and all SQL of deposit_record.
+// Package deposit holds the record of deposits that hold seats: what a deposit is, how its state moves, and all SQL that
+// writes deposit_record.
 //
 // # Words
 //

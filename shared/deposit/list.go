@@ -2,11 +2,11 @@ package deposit
 
 import (
 	"context"
-	"database/sql"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,47 +19,42 @@ import (
 
 // DueToSettle lists the orders of FROZEN deposits whose deadline was reached at an instant, longest overdue first, as last committed.
 func DueToSettle(ctx context.Context, q sqltx.Querier, until time.Time, limit int) ([]sale.OrderID, error) {
-	rows, err := q.QueryContext(ctx, `SELECT order_id FROM deposit_record WHERE status = 'FROZEN' AND confirm_deadline <= ?
+	return queryIDs(ctx, q, `SELECT order_id FROM deposit_record WHERE status = 'FROZEN' AND confirm_deadline <= ?
  ORDER BY confirm_deadline, order_id LIMIT ?`, until, limit)
-	return scanIDs(rows, err)
 }
 
 // DueToRemind lists the orders of FROZEN deposits whose buyers were to be reminded at an instant and are not yet, longest overdue first,
-// as last committed. Those whose deadline is reached now are left out: nothing is left to remind of.
+// as last committed. Those whose deadline is reached now, and those of sales that were called off, are left out: nothing is left to remind of.
 func DueToRemind(ctx context.Context, q sqltx.Querier, until, now time.Time, limit int) ([]sale.OrderID, error) {
-	rows, err := q.QueryContext(ctx, `SELECT order_id FROM deposit_record WHERE status = 'FROZEN' AND reminded_at IS NULL AND remind_at <= ?
- AND confirm_deadline > ? ORDER BY remind_at, order_id LIMIT ?`, until, now, limit)
-	return scanIDs(rows, err)
+	return queryIDs(ctx, q, `SELECT order_id FROM deposit_record WHERE status = 'FROZEN' AND reminded_at IS NULL AND remind_at <= ?
+ AND confirm_deadline > ? AND `+standing+` ORDER BY remind_at, order_id LIMIT ?`, until, now, limit)
 }
 
-// FrozenOf lists the orders of an activity's FROZEN deposits, in order of id, after an id (zero: from the start), as last committed.
-func FrozenOf(ctx context.Context, q sqltx.Querier, activityID string, after sale.OrderID, limit int) ([]sale.OrderID, error) {
-	rows, err := q.QueryContext(ctx, `SELECT order_id FROM deposit_record WHERE activity_id = ? AND status = 'FROZEN' AND order_id > ?
- ORDER BY order_id LIMIT ?`, activityID, after[:], limit)
-	return scanIDs(rows, err)
+// standing is the condition that the deposit's sale was not called off.
+const standing = `NOT EXISTS (SELECT 1 FROM activity a WHERE a.activity_id = deposit_record.activity_id AND a.cancelled_at IS NOT NULL)`
+
+// StillToConfirm gives those of these orders whose deposit is FROZEN, of a sale that was not called off, as last committed.
+func StillToConfirm(ctx context.Context, q sqltx.Querier, ids []sale.OrderID) (map[sale.OrderID]bool, error) {
+	out := make(map[sale.OrderID]bool, len(ids))
+	for page := range slices.Chunk(sorted(ids), idsPerStatement) {
+		found, err := queryIDs(ctx, q, `SELECT order_id FROM deposit_record WHERE order_id IN `+sqltx.In(len(page))+
+			` AND status = 'FROZEN' AND `+standing, idArgs(page)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range found {
+			out[id] = true
+		}
+	}
+	return out, nil
 }
 
-func scanIDs(rows *sql.Rows, err error) ([]sale.OrderID, error) {
+func queryIDs(ctx context.Context, q sqltx.Querier, statement string, args ...any) ([]sale.OrderID, error) {
+	ids, err := sqltx.Collect(ctx, q, sqltx.Column[sale.OrderID], statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("deposit: read ids: %w", err)
 	}
-	defer rows.Close()
-	var out []sale.OrderID
-	for rows.Next() {
-		var b []byte
-		if err := rows.Scan(&b); err != nil {
-			return nil, fmt.Errorf("deposit: read ids: %w", err)
-		}
-		id, err := sale.OrderIDFromBytes(b)
-		if err != nil {
-			return nil, fmt.Errorf("deposit: read ids: %w", err)
-		}
-		out = append(out, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("deposit: read ids: %w", err)
-	}
-	return out, nil
+	return ids, nil
 }
 
 // FrozenSums reads how much the FROZEN deposits of each activity hold; activities without one are absent.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -114,26 +113,14 @@ func idArgs(ids []sale.OrderID) []any {
 }
 
 func query(ctx context.Context, q sqltx.Querier, statement string, args ...any) ([]Record, error) {
-	rows, err := q.QueryContext(ctx, statement, args...)
+	found, err := sqltx.Collect(ctx, q, scan, statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("deposit: read: %w", err)
 	}
-	defer rows.Close()
-	var out []Record
-	for rows.Next() {
-		r, err := scan(rows)
-		if err != nil {
-			return nil, fmt.Errorf("deposit: read: %w", err)
-		}
-		out = append(out, r)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("deposit: read: %w", err)
-	}
-	return out, nil
+	return found, nil
 }
 
-func scan(rows *sql.Rows) (Record, error) {
+func scan(row sqltx.Scanner) (Record, error) {
 	var (
 		r                                                          Record
 		id, hash                                                   []byte
@@ -141,7 +128,7 @@ func scan(rows *sql.Rows) (Record, error) {
 		deposit, due, consumed, supplement, kept, refunded, undone decimal.Decimal
 		reminded, started, settled                                 sql.NullTime
 	)
-	err := rows.Scan(&id, &r.ActivityID, &r.UserID, &currency, &r.Mode, &r.Status, &deposit, &due, &consumed, &supplement, &kept,
+	err := row.Scan(&id, &r.ActivityID, &r.UserID, &currency, &r.Mode, &r.Status, &deposit, &due, &consumed, &supplement, &kept,
 		&refunded, &undone, &r.ConfirmDeadline, &r.RemindAt, &reminded, &r.PenaltyRatio, &r.Cancellation, &r.ClubID, &hash, &started,
 		&r.Revision, &r.CreatedAt, &r.UpdatedAt, &settled)
 	if err != nil {
@@ -157,13 +144,6 @@ func scan(rows *sql.Rows) (Record, error) {
 	r.Deposit, r.PenaltyDue = money.Of(deposit, currency), money.Of(due, currency)
 	r.Consumed, r.Supplement = money.Of(consumed, currency), money.Of(supplement, currency)
 	r.Penalty, r.Refunded, r.PenaltyReversed = money.Of(kept, currency), money.Of(refunded, currency), money.Of(undone, currency)
-	r.RemindedAt, r.StartedAt, r.SettledAt = instant(reminded), instant(started), instant(settled)
+	r.RemindedAt, r.StartedAt, r.SettledAt = sqltx.Instant(reminded), sqltx.Instant(started), sqltx.Instant(settled)
 	return r, nil
-}
-
-func instant(t sql.NullTime) *time.Time {
-	if !t.Valid {
-		return nil
-	}
-	return &t.Time
 }

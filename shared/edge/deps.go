@@ -6,9 +6,7 @@ import (
 
 	"holdfast/shared/catalog"
 	"holdfast/shared/checkout"
-	"holdfast/shared/deposit"
 	"holdfast/shared/metric"
-	"holdfast/shared/payment"
 	"holdfast/shared/reconcile"
 	"holdfast/shared/reconcile/export"
 	"holdfast/shared/sale"
@@ -25,11 +23,8 @@ type Deps struct {
 	Reconcile *reconcile.Reconciler
 	Orders    Orders
 	Returns   Returns
-	Workflows Workflows
-	Bell      Bell
 	Topic     Topic
-	Exports   export.Store     // nil: exports that are asked for wait
-	Provider  payment.Provider // nil: buyers can pay by their wallets only
+	Exports   export.Store // nil: exports that are asked for wait
 	// WebhookSecret gives the key that the payment provider signs its calls with. It returns an error when it cannot be read.
 	WebhookSecret func(ctx context.Context) ([]byte, error)
 	Claims        Claims
@@ -57,21 +52,6 @@ type Returns interface {
 type Again struct {
 	Body  string
 	Times int
-}
-
-// Workflows starts what waits for the instants of a deposit.
-type Workflows interface {
-	// StartDeposit starts the execution of a deposit, which reminds the buyer and settles at the deadline. One that was started
-	// before counts as started. It makes one attempt and ends with ctx; an error loses nothing, since the row is the record, and the
-	// minute pass does what is overdue.
-	StartDeposit(ctx context.Context, e deposit.Execution) error
-}
-
-// Bell wakes the sender of notices.
-type Bell interface {
-	// Ring has send-notices look for notices that are due. It makes one attempt and ends with ctx; an error loses nothing, since
-	// the notices are rows, and the minute pass rings too.
-	Ring(ctx context.Context) error
 }
 
 // Topic is where notices are published for whoever subscribed.

@@ -10,7 +10,7 @@ import (
 // Namespace is where CloudWatch keeps the metrics.
 const Namespace = "Holdfast"
 
-// The metrics there are. All are counts of orders.
+// The metrics of repair and of the daily reconcile of money. Those of repair count orders.
 const (
 	// RollbackRetrySuccess: Redis was told of a commit at the second try or later, by whoever had committed.
 	RollbackRetrySuccess = "seckill_rollback_retry_success"

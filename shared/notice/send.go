@@ -160,34 +160,30 @@ func exec(ctx context.Context, tx *sql.Tx, statement string, args ...any) (int64
 }
 
 func query(ctx context.Context, q sqltx.Querier, statement string, args ...any) ([]Stored, error) {
-	rows, err := q.QueryContext(ctx, statement, args...)
+	found, err := sqltx.Collect(ctx, q, scan, statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("notice: read: %w", err)
 	}
-	defer rows.Close()
-	var out []Stored
-	for rows.Next() {
-		var n Stored
-		var orderID []byte
-		var data string
-		var expires sql.NullTime
-		if err := rows.Scan(&n.ID, &n.Subject, &n.Kind, &n.UserID, &n.ActivityID, &orderID, &n.Mode, &data, &n.Status, &n.Attempts,
-			&expires, &n.CreatedAt); err != nil {
-			return nil, fmt.Errorf("notice: read: %w", err)
-		}
-		if orderID != nil {
-			if n.OrderID, err = sale.OrderIDFromBytes(orderID); err != nil {
-				return nil, fmt.Errorf("notice: read %d: %w", n.ID, err)
-			}
-		}
-		if expires.Valid {
-			n.ExpiresAt = &expires.Time
-		}
-		n.Data = json.RawMessage(data)
-		out = append(out, n)
+	return found, nil
+}
+
+func scan(row sqltx.Scanner) (Stored, error) {
+	var n Stored
+	var orderID []byte
+	var data string
+	var expires sql.NullTime
+	err := row.Scan(&n.ID, &n.Subject, &n.Kind, &n.UserID, &n.ActivityID, &orderID, &n.Mode, &data, &n.Status, &n.Attempts, &expires, &n.CreatedAt)
+	if err != nil {
+		return Stored{}, err
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("notice: read: %w", err)
+	if orderID != nil {
+		if n.OrderID, err = sale.OrderIDFromBytes(orderID); err != nil {
+			return Stored{}, fmt.Errorf("notice %d: %w", n.ID, err)
+		}
 	}
-	return out, nil
+	if expires.Valid {
+		n.ExpiresAt = &expires.Time
+	}
+	n.Data = json.RawMessage(data)
+	return n, nil
 }

@@ -1,5 +1,5 @@
-// Package order holds the record of a sale's orders: what an order is, how its state moves, and all SQL of the tables that
-// belong to it: trade_order, order_router, purchase_limit and stock_log.
+// Package order holds the record of a sale's orders: what an order is, how its state moves, and all SQL that writes the tables
+// that belong to it: trade_order, order_router, purchase_limit and stock_log.
 //
 // # Words
 //

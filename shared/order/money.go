@@ -78,12 +78,8 @@ func Standing(ctx context.Context, q sqltx.Querier, number int64, status Status,
 	if CompareIDs(after, low) > 0 {
 		low = after
 	}
-	rows, err := q.QueryContext(ctx, `SELECT id FROM trade_order WHERE id > ? AND id < ? AND status = ? ORDER BY id LIMIT ?`,
+	return queryIDs(ctx, q, `SELECT id FROM trade_order WHERE id > ? AND id < ? AND status = ? ORDER BY id LIMIT ?`,
 		low[:], high[:], string(status), limit)
-	if err != nil {
-		return nil, fmt.Errorf("order: standing: %w", err)
-	}
-	return scanIDs(rows)
 }
 
 // CountLive counts the live orders of the activity with this number, as last committed.

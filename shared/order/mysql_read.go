@@ -3,9 +3,7 @@ package order
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -57,34 +55,16 @@ func many(ctx context.Context, q sqltx.Querier, ids []sale.OrderID, tail string)
 }
 
 func query(ctx context.Context, q sqltx.Querier, statement string, args ...any) ([]Order, error) {
-	rows, err := q.QueryContext(ctx, statement, args...)
+	found, err := sqltx.Collect(ctx, q, scan, statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("order: read: %w", err)
 	}
-	defer rows.Close()
-	var out []Order
-	for rows.Next() {
-		o, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *o)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("order: read: %w", err)
-	}
-	return out, nil
+	return found, nil
 }
 
-func one(row *sql.Row) (*Order, error) {
-	o, err := scan(row)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrNotFound
-	}
-	return o, err
-}
+func one(row *sql.Row) (*Order, error) { return sqltx.One(row, scan, ErrNotFound) }
 
-func scan(row interface{ Scan(...any) error }) (*Order, error) {
+func scan(row sqltx.Scanner) (Order, error) {
 	var o Order
 	var id, replaces, replacedBy []byte
 	var reference, paidBy, reason, message sql.NullString
@@ -95,28 +75,21 @@ func scan(row interface{ Scan(...any) error }) (*Order, error) {
 		&amount, &paid, &refunded, &currency, &o.Mode, &paidBy, &o.Source, &o.Status, &reason, &deadline, &o.Seq, &o.ReservedAt,
 		&o.CreatedAt, &o.UpdatedAt, &cancelled, &released, &replaces, &replacedBy, &message)
 	if err != nil {
-		return nil, fmt.Errorf("order: read: %w", err)
+		return Order{}, fmt.Errorf("order: read: %w", err)
 	}
 	if o.ID, err = sale.OrderIDFromBytes(id); err != nil {
-		return nil, fmt.Errorf("order: read: %w", err)
+		return Order{}, fmt.Errorf("order: read: %w", err)
 	}
 	if o.Allocations, err = sale.ParseAllocations(allocations); err != nil {
-		return nil, fmt.Errorf("order: read %s: %w", o.ID, err)
+		return Order{}, fmt.Errorf("order: read %s: %w", o.ID, err)
 	}
 	o.Reference, o.PaidBy, o.Reason, o.MessageID = reference.String, paidBy.String, Reason(reason.String), message.String
 	o.UnitPrice, o.Amount = money.Of(unitPrice, currency), money.Of(amount, currency)
 	o.Paid, o.Refunded = money.Of(paid, currency), money.Of(refunded, currency)
-	o.PayDeadline, o.CancelledAt, o.ReleasedAt = instant(deadline), instant(cancelled), instant(released)
+	o.PayDeadline, o.CancelledAt, o.ReleasedAt = sqltx.Instant(deadline), sqltx.Instant(cancelled), sqltx.Instant(released)
 	o.Replaces, o.ReplacedBy = other(replaces), other(replacedBy)
 	o.Before = -1
-	return &o, nil
-}
-
-func instant(t sql.NullTime) *time.Time {
-	if !t.Valid {
-		return nil
-	}
-	return &t.Time
+	return o, nil
 }
 
 func other(b []byte) *sale.OrderID {

@@ -12,12 +12,8 @@ import (
 
 // Overdue lists the ids of UNPAID orders whose deadline is reached, longest overdue first, as last committed.
 func Overdue(ctx context.Context, q sqltx.Querier, now time.Time, limit int) ([]sale.OrderID, error) {
-	rows, err := q.QueryContext(ctx, `SELECT id FROM trade_order WHERE status = 'UNPAID' AND pay_deadline <= ?
+	return queryIDs(ctx, q, `SELECT id FROM trade_order WHERE status = 'UNPAID' AND pay_deadline <= ?
  ORDER BY pay_deadline, id LIMIT ?`, now, limit)
-	if err != nil {
-		return nil, fmt.Errorf("order: overdue: %w", err)
-	}
-	return scanIDs(rows)
 }
 
 // LockOverdue locks those of the orders that are still UNPAID with their deadline reached, in order of id, and passes over rows
@@ -84,18 +80,10 @@ func boundary(number int64) sale.OrderID {
 	return id
 }
 
-func scanIDs(rows *sql.Rows) ([]sale.OrderID, error) {
-	defer rows.Close()
-	var out []sale.OrderID
-	for rows.Next() {
-		var id []byte
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("order: read ids: %w", err)
-		}
-		out = append(out, sale.OrderID(id))
-	}
-	if err := rows.Err(); err != nil {
+func queryIDs(ctx context.Context, q sqltx.Querier, statement string, args ...any) ([]sale.OrderID, error) {
+	ids, err := sqltx.Collect(ctx, q, sqltx.Column[sale.OrderID], statement, args...)
+	if err != nil {
 		return nil, fmt.Errorf("order: read ids: %w", err)
 	}
-	return out, nil
+	return ids, nil
 }

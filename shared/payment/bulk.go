@@ -4,25 +4,12 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"holdfast/shared/sale"
 )
 
 // pageSize keeps a list of ids, written twice, within a statement.
 const pageSize = 100
-
-// pages cuts a list of ids so that each part stays within a statement.
-func pages(list []sale.OrderID) [][]sale.OrderID {
-	var out [][]sale.OrderID
-	for len(list) > pageSize {
-		out, list = append(out, list[:pageSize]), list[pageSize:]
-	}
-	if len(list) > 0 {
-		out = append(out, list)
-	}
-	return out
-}
 
 func idArgs(list []sale.OrderID) []any {
 	args := make([]any, len(list))
@@ -59,13 +46,6 @@ func idOrNull(id *sale.OrderID) any {
 		return nil
 	}
 	return id[:]
-}
-
-func instant(t sql.NullTime) *time.Time {
-	if !t.Valid {
-		return nil
-	}
-	return &t.Time
 }
 
 // actionText is an action as its column keeps it; nil for none.

@@ -1,4 +1,5 @@
-// Package payment holds attempts to pay orders and refunds: their states, how these move, and all SQL of the tables payment and refund.
+// Package payment holds attempts to pay orders and refunds: their states, how these move, and all SQL that writes the
+// tables payment and refund.
 // It knows no orders beyond their ids; package checkout composes both with orders, wallets and stock.
 //
 // # Words

@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -37,7 +37,7 @@ func OpenOf(ctx context.Context, tx *sql.Tx, order sale.OrderID) (*Payment, erro
 // late payment made are found by their own ids. Orders without payment are absent.
 func LatestOf(ctx context.Context, q sqltx.Querier, orders []sale.OrderID) (map[sale.OrderID]Payment, error) {
 	out := make(map[sale.OrderID]Payment)
-	for _, page := range pages(orders) {
+	for page := range slices.Chunk(orders, pageSize) {
 		ids := idArgs(page)
 		found, err := query(ctx, q, `SELECT `+columns+` FROM payment WHERE order_id IN `+sqltx.In(len(page))+` UNION ALL
  SELECT `+columns+` FROM payment WHERE disposition = 'NEW_ORDER' AND new_order_id IN `+sqltx.In(len(page))+` ORDER BY created_at, payment_id`,
@@ -130,7 +130,7 @@ func Fail(ctx context.Context, tx *sql.Tx, p *Payment, failure string, now time.
 
 // GiveUp moves what is PENDING of these locked orders to EXPIRED.
 func GiveUp(ctx context.Context, tx *sql.Tx, orders []sale.OrderID, now time.Time) error {
-	for _, page := range pages(orders) {
+	for page := range slices.Chunk(orders, pageSize) {
 		args := append([]any{now}, idArgs(page)...)
 		_, err := tx.ExecContext(ctx, `UPDATE payment SET status = 'EXPIRED', updated_at = ? WHERE open_mark = 1 AND order_id IN `+
 			sqltx.In(len(page)), args...)
@@ -187,54 +187,24 @@ func Overdue(ctx context.Context, q sqltx.Querier, now time.Time, limit int) ([]
 }
 
 func ids(ctx context.Context, q sqltx.Querier, statement string, args ...any) ([]string, error) {
-	rows, err := q.QueryContext(ctx, statement, args...)
+	found, err := sqltx.Collect(ctx, q, sqltx.Column[string], statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("payment: read ids: %w", err)
 	}
-	defer rows.Close()
-	var out []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("payment: read ids: %w", err)
-		}
-		out = append(out, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("payment: read ids: %w", err)
-	}
-	return out, nil
+	return found, nil
 }
 
 func query(ctx context.Context, q sqltx.Querier, statement string, args ...any) ([]Payment, error) {
-	rows, err := q.QueryContext(ctx, statement, args...)
+	found, err := sqltx.Collect(ctx, q, scan, statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("payment: read: %w", err)
 	}
-	defer rows.Close()
-	var out []Payment
-	for rows.Next() {
-		p, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *p)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("payment: read: %w", err)
-	}
-	return out, nil
+	return found, nil
 }
 
-func one(row *sql.Row) (*Payment, error) {
-	p, err := scan(row)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrNotFound
-	}
-	return p, err
-}
+func one(row *sql.Row) (*Payment, error) { return sqltx.One(row, scan, ErrNotFound) }
 
-func scan(row interface{ Scan(...any) error }) (*Payment, error) {
+func scan(row sqltx.Scanner) (Payment, error) {
 	var p Payment
 	var order, newOrder, action []byte
 	var disposition, reference, failure sql.NullString
@@ -244,10 +214,10 @@ func scan(row interface{ Scan(...any) error }) (*Payment, error) {
 	err := row.Scan(&p.ID, &order, &p.ActivityID, &p.UserID, &p.Mode, &p.Method, &amount, &currency, &p.Status, &disposition, &newOrder,
 		&reference, &action, &failure, &expires, &p.CreatedAt, &p.UpdatedAt, &succeeded)
 	if err != nil {
-		return nil, fmt.Errorf("payment: read: %w", err)
+		return Payment{}, fmt.Errorf("payment: read: %w", err)
 	}
 	if p.OrderID, err = sale.OrderIDFromBytes(order); err != nil {
-		return nil, fmt.Errorf("payment: read %s: %w", p.ID, err)
+		return Payment{}, fmt.Errorf("payment: read %s: %w", p.ID, err)
 	}
 	if id, err := sale.OrderIDFromBytes(newOrder); err == nil {
 		p.NewOrderID = &id
@@ -255,11 +225,11 @@ func scan(row interface{ Scan(...any) error }) (*Payment, error) {
 	if action != nil {
 		p.Action = &Action{Reference: reference.String}
 		if err := json.Unmarshal(action, p.Action); err != nil {
-			return nil, fmt.Errorf("payment: read %s: %w", p.ID, err)
+			return Payment{}, fmt.Errorf("payment: read %s: %w", p.ID, err)
 		}
 	}
 	p.Amount, p.Disposition = money.Of(amount, currency), Disposition(disposition.String)
 	p.ProviderReference, p.Failure = reference.String, failure.String
-	p.ExpiresAt, p.SucceededAt = instant(expires), instant(succeeded)
-	return &p, nil
+	p.ExpiresAt, p.SucceededAt = sqltx.Instant(expires), sqltx.Instant(succeeded)
+	return p, nil
 }

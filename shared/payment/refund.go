@@ -7,6 +7,7 @@ import (
 
 	"holdfast/shared/money"
 	"holdfast/shared/sale"
+	"holdfast/shared/wallet"
 )
 
 // RefundStatus is where a refund stands. The diagram is in the package comment.
@@ -24,13 +25,13 @@ const (
 func (s RefundStatus) Final() bool { return s == RefundSucceeded || s == RefundFailed }
 
 // Target is where a refund goes: to where the money came from.
-type Target string
+type Target = wallet.Target
 
 // The targets there are. What an operator marked as paid goes back by hand, outside of all that is recorded here.
 const (
-	ToWallet   Target = "WALLET"
-	ToProvider Target = "PROVIDER"
-	ToOutside  Target = "OUTSIDE"
+	ToWallet   = wallet.ToWallet
+	ToProvider = wallet.ToProvider
+	ToOutside  = wallet.ToOutside
 )
 
 // Refund is one row of refund.

@@ -3,8 +3,8 @@ package payment
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -30,7 +30,7 @@ func GetRefundForUpdate(ctx context.Context, tx *sql.Tx, id string) (*Refund, er
 // RefundsOf gives the refunds of orders, each order's in the order in which they were asked for.
 func RefundsOf(ctx context.Context, q sqltx.Querier, orders []sale.OrderID) (map[sale.OrderID][]Refund, error) {
 	out := make(map[sale.OrderID][]Refund)
-	for _, page := range pages(orders) {
+	for page := range slices.Chunk(orders, pageSize) {
 		found, err := queryRefunds(ctx, q, `SELECT `+refundColumns+` FROM refund WHERE order_id IN `+sqltx.In(len(page))+
 			` ORDER BY created_at, refund_id`, idArgs(page)...)
 		if err != nil {
@@ -97,34 +97,16 @@ func Finish(ctx context.Context, tx *sql.Tx, r *Refund, to RefundStatus, failure
 }
 
 func queryRefunds(ctx context.Context, q sqltx.Querier, statement string, args ...any) ([]Refund, error) {
-	rows, err := q.QueryContext(ctx, statement, args...)
+	found, err := sqltx.Collect(ctx, q, scanRefund, statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("payment: read refunds: %w", err)
 	}
-	defer rows.Close()
-	var out []Refund
-	for rows.Next() {
-		r, err := scanRefund(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *r)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("payment: read refunds: %w", err)
-	}
-	return out, nil
+	return found, nil
 }
 
-func oneRefund(row *sql.Row) (*Refund, error) {
-	r, err := scanRefund(row)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrNotFound
-	}
-	return r, err
-}
+func oneRefund(row *sql.Row) (*Refund, error) { return sqltx.One(row, scanRefund, ErrNotFound) }
 
-func scanRefund(row interface{ Scan(...any) error }) (*Refund, error) {
+func scanRefund(row sqltx.Scanner) (Refund, error) {
 	var r Refund
 	var order []byte
 	var paymentID, lastError sql.NullString
@@ -135,14 +117,14 @@ func scanRefund(row interface{ Scan(...any) error }) (*Refund, error) {
 	err := row.Scan(&r.ID, &order, &r.ActivityID, &r.UserID, &paymentID, &surplus, &penalty, &r.Target, &amount, &currency, &r.Status,
 		&r.Reason, &r.Attempts, &r.DueAt, &lastError, &r.CreatedAt, &r.UpdatedAt, &finished)
 	if err != nil {
-		return nil, fmt.Errorf("payment: read a refund: %w", err)
+		return Refund{}, fmt.Errorf("payment: read a refund: %w", err)
 	}
 	if r.OrderID, err = sale.OrderIDFromBytes(order); err != nil {
-		return nil, fmt.Errorf("payment: read refund %s: %w", r.ID, err)
+		return Refund{}, fmt.Errorf("payment: read refund %s: %w", r.ID, err)
 	}
 	r.PaymentID, r.LastError, r.Surplus, r.Penalty = paymentID.String, lastError.String, surplus.Valid, penalty.Valid
-	r.Amount, r.FinishedAt = money.Of(amount, currency), instant(finished)
-	return &r, nil
+	r.Amount, r.FinishedAt = money.Of(amount, currency), sqltx.Instant(finished)
+	return r, nil
 }
 
 func mark(set bool) any {

@@ -20,6 +20,8 @@ type CompensateConfig struct {
 	Grace    time.Duration // how old a pending reservation must be before the pass takes it up; 10 s
 	Budget   time.Duration // how long a pass may take; 50 s
 	PageSize int           // orders per page and transaction; 100
+	Deposits int           // deposits per page and transaction; 500
+	Provider time.Duration // how long a pass may wait for the payment provider in all; 10 s
 }
 
 // CompensateSummary says what a pass did.
@@ -53,6 +55,8 @@ func NewCompensate(r *Reconciler, cfg CompensateConfig) *Compensate {
 	cfg.Grace = cmp.Or(cfg.Grace, 10*time.Second)
 	cfg.Budget = cmp.Or(cfg.Budget, 50*time.Second)
 	cfg.PageSize = cmp.Or(cfg.PageSize, 100)
+	cfg.Deposits = cmp.Or(cfg.Deposits, 500)
+	cfg.Provider = cmp.Or(cfg.Provider, 10*time.Second)
 	return &Compensate{r: r, cfg: cfg}
 }
 
@@ -73,33 +77,40 @@ type found struct {
 }
 
 // Run makes one pass: loads, rules and adjustments first, since the rest needs a loaded set; then what one store knows and the other
-// does not: pending reservations activity by activity, what the first layer wrote down, releases, recent orders; last, in the time that
-// is left, runs of the full reconcile that were asked for. A step that fails does not keep the others from running; the errors are
-// returned together, with what was done. Nothing that failed is lost: the next pass finds it again.
+// does not: pending reservations activity by activity, what the first layer wrote down, releases, recent orders; then deposits, accounts,
+// notices and waitlists; then what waits for the payment provider and what is long, and last, in the time that is left, runs of the full
+// reconcile that were asked for. A step that fails does not keep the others from running; the errors are returned together, with what was
+// done. Nothing that failed, or that the time did not suffice for, is lost: the next pass finds it again.
 func (c *Compensate) Run(ctx context.Context) (CompensateSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Budget)
 	defer cancel()
 	ends := time.Now().Add(c.cfg.Budget)
 	var sum CompensateSummary
 	var f found
-	errs := []error{c.runLoads(ctx, &sum)}
-	errs = append(errs, c.r.visit(ctx, func(a *sale.Activity, s stock.Snapshot, err error) error { return c.look(ctx, a, s, err, &f, &sum) }))
-	errs = append(errs, c.load(f.unloaded, &sum, func(id string) (bool, error) { return c.reload(ctx, id) }))
-	errs = append(errs, c.finishAdjustments(ctx, &sum))
-	errs = append(errs, c.sweep(ctx, f.pending, &sum))
-	var err error
-	sum.Retried, err = c.r.RetryFailures(ctx, c.cfg.PageSize)
-	errs = append(errs, err)
-	sum.Released, err = c.r.ReleaseUnreleased(ctx, c.cfg.PageSize)
-	errs = append(errs, err, c.adoptRecent(ctx, f.open, &sum))
-	errs = append(errs, c.sweepDeposits(ctx, &sum))
-	errs = append(errs, c.sweepPayments(ctx, &sum))
-	errs = append(errs, c.rollUp(ctx, &sum))
-	errs = append(errs, c.ringForNotices(ctx, &sum))
-	sum.Waitlists, err = c.passWaitlists(ctx, f.open)
-	errs = append(errs, err)
-	sum.Reconciled, err = c.r.RunQueued(ctx, max(0, time.Until(ends)))
-	return sum, errors.Join(append(errs, err)...)
+	var errs []error
+	for _, step := range []func() error{
+		func() error { return c.runLoads(ctx, &sum) },
+		func() error {
+			return c.r.visit(ctx, func(a *sale.Activity, s stock.Snapshot, err error) error { return c.look(ctx, a, s, err, &f, &sum) })
+		},
+		func() error {
+			return c.load(f.unloaded, &sum, func(id string) (bool, error) { return c.reload(ctx, id) })
+		},
+		func() error { return c.finishAdjustments(ctx, &sum) },
+		func() error { return c.sweep(ctx, f.pending, &sum) },
+		func() (err error) { sum.Retried, err = c.r.RetryFailures(ctx, c.cfg.PageSize); return err },
+		func() (err error) { sum.Released, err = c.r.ReleaseUnreleased(ctx, c.cfg.PageSize); return err },
+		func() error { return c.adoptRecent(ctx, f.open, &sum) },
+		func() error { return c.sweepDeposits(ctx, &sum) },
+		func() error { return c.rollUp(ctx, &sum) },
+		func() error { return c.ringForNotices(ctx, &sum) },
+		func() (err error) { sum.Waitlists, err = c.passWaitlists(ctx, f.open); return err },
+		func() error { return c.sweepPayments(ctx, &sum) },
+		func() (err error) { sum.Reconciled, err = c.r.RunQueued(ctx, max(0, time.Until(ends))); return err },
+	} {
+		errs = append(errs, InTimeLeft(ctx, step))
+	}
+	return sum, errors.Join(errs...)
 }
 
 // look decides by one activity's snapshot what it needs, and brings its rules up to date.

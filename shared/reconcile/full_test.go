@@ -180,6 +180,37 @@ func TestRunWhileOneWaitsIsThatOne(t *testing.T) {
 	}
 }
 
+func TestRunWhileSomebodyIsAtOneIsThatOneAsItStands(t *testing.T) {
+	t.Parallel()
+	for name, activity := range map[string]bool{"one sale": true, "all sales": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, plan{})
+			wish := reconcile.RunRequest{Mode: reconcile.DryRun, Cause: reconcile.ByOperator, RequestedBy: "second"}
+			if activity {
+				wish.ActivityID = w.activity.ID
+			}
+			now, err := w.db.Now(t.Context(), w.db)
+			w.must(err)
+			w.exec(`INSERT INTO reconcile_run (run_id, mode, cause, activity_id, status, created_at, started_at, updated_at)
+ VALUES ('theirs', 'REPAIR', 'SCHEDULE', ?, 'RUNNING', ?, ?, ?)`, wish.ActivityID, now.Add(-time.Hour), now.Add(-time.Hour), now)
+			run, err := w.reconciler.Reconcile(t.Context(), wish)
+			if err != nil || run.ID != "theirs" || run.Status != reconcile.StatusRunning || run.Mode != reconcile.Repairing || run.FinishedAt != nil {
+				t.Errorf("%+v, %v", run, err)
+			}
+			stands := w.count(`SELECT COUNT(*) FROM reconcile_run WHERE run_id = 'theirs' AND status = 'RUNNING' AND started_at = ? AND updated_at = ?
+ AND requested_by IS NULL`, now.Add(-time.Hour), now)
+			if n := w.count("SELECT COUNT(*) FROM reconcile_run"); n != 1 || stands != 1 {
+				t.Errorf("%d runs, and %d as theirs stood", n, stands)
+			}
+			w.exec("UPDATE reconcile_run SET status = 'SUCCEEDED', finished_at = updated_at")
+			if run, err := w.reconciler.Reconcile(t.Context(), wish); err != nil || run.ID == "theirs" || run.Status != reconcile.StatusSucceeded {
+				t.Errorf("once theirs is over: %+v, %v", run, err)
+			}
+		})
+	}
+}
+
 func TestRunWhoseTimeIsOverWaitsAndIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, plan{})

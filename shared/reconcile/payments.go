@@ -20,21 +20,33 @@ const (
 	jobsBudget  = 20 * time.Second // likewise
 )
 
-// sweepPayments decides what is undecided, gives up what nobody answered, sends refunds that are due, and goes on with jobs that were
-// asked for. Each of these is safe to be done by several at once. It returns the errors, with what was done.
+// sweepPayments gives up what nobody answered, decides what is undecided, sends refunds that are due, and goes on with jobs that were
+// asked for. Deciding may ask the provider, too, so both share the time that a slow one may take, of which deciding has half. Each of
+// these is safe to be done by several at once. It returns the errors, with what was done; where the time of one is up, the next pass goes
+// on.
 func (c *Compensate) sweepPayments(ctx context.Context, sum *CompensateSummary) error {
 	p := &sum.Payments
-	var errs [4]error
-	p.Decided, errs[0] = c.r.checkout.DecideUndecided(ctx, c.cfg.PageSize)
-	p.GivenUp, errs[1] = c.r.checkout.GiveUpPayments(ctx, c.cfg.PageSize)
-	errs[2] = c.sendRefunds(ctx, p)
-	within, cancel := context.WithTimeout(ctx, jobsBudget)
+	var err error
+	p.GivenUp, err = c.r.checkout.GiveUpPayments(ctx, c.cfg.PageSize)
+	asking, cancel := context.WithTimeout(ctx, c.cfg.Provider)
 	defer cancel()
-	p.Jobs, errs[3] = c.r.checkout.RunBulkJobs(within)
-	if errors.Is(errs[3], context.DeadlineExceeded) && ctx.Err() == nil { // its time is up, and the next pass goes on
-		errs[3] = nil
-	}
-	return errors.Join(errs[:]...)
+	return errors.Join(err,
+		within(asking, c.cfg.Provider/2, func(ctx context.Context) (err error) {
+			p.Decided, err = c.r.checkout.DecideUndecided(ctx, c.cfg.PageSize)
+			return err
+		}),
+		within(asking, c.cfg.Provider, func(ctx context.Context) error { return c.sendRefunds(ctx, p) }),
+		within(ctx, jobsBudget, func(ctx context.Context) (err error) {
+			p.Jobs, err = c.r.checkout.RunBulkJobs(ctx)
+			return err
+		}))
+}
+
+// within runs a step in a time of its own, as InTimeLeft does.
+func within(ctx context.Context, budget time.Duration, step func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	return InTimeLeft(ctx, func() error { return step(ctx) })
 }
 
 // sendRefunds sends refunds page by page until a page brings nothing.

@@ -2,7 +2,9 @@ package reconcile_test
 
 import (
 	"context"
+	"fmt"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,5 +82,76 @@ func TestMinutePassFinishesWhatPaymentsAndRefundsLeft(t *testing.T) {
 	}
 	if bank.Calls("r1") != 1 {
 		t.Errorf("the refund was sent %d times", bank.Calls("r1"))
+	}
+}
+
+// stuck is a provider that answers nothing about refunds for as long as it is listened to.
+type stuck struct{ asked atomic.Int64 }
+
+func (s *stuck) Begin(context.Context, payment.Charge) (payment.Action, error) {
+	return payment.Action{}, nil
+}
+
+func (s *stuck) Refund(ctx context.Context, _ payment.RefundOrder) (payment.RefundState, error) {
+	s.asked.Add(1)
+	<-ctx.Done()
+	return payment.RefundState{}, payment.ErrNoProvider
+}
+
+func TestProviderThatAnswersNothingKeepsNoOtherJobOfThePassWaiting(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, plan{})
+	slow := &stuck{}
+	w.checkout.ChargeBy(slow)
+	for i := range 6 { // successes of orders that were paid otherwise: each is a surplus, which goes back
+		o := w.buy(fmt.Sprint("u", i), "k", 1)
+		_, p, err := w.checkout.PayByProvider(t.Context(), checkout.Paying{OrderID: o.ID, UserID: o.UserID, Key: "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.checkout.MarkPaid(t.Context(), o.ID, fmt.Sprint("m", i), operator("order.pay")); err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.db.ExecContext(t.Context(), `UPDATE payment SET status = 'SUCCEEDED', succeeded_at = ?, disposition = NULL WHERE payment_id = ?`,
+			time.Now().UTC(), p.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	job, err := w.checkout.ExtendDeadlines(t.Context(), w.activity.ID, checkout.Extension{ID: "e", By: time.Hour, What: checkout.ExtendPayments, Reason: "r"}, operator("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.advance(2 * time.Minute) // notices are late, and their sender has to be woken
+	rung := false
+	w.checkout.RingBy(func(context.Context) error { rung = true; return nil })
+	pass := reconcile.NewCompensate(w.reconciler, reconcile.CompensateConfig{Budget: 12 * time.Second, Provider: 500 * time.Millisecond})
+	sum, err := pass.Run(t.Context())
+	if err != nil || slow.asked.Load() == 0 {
+		t.Errorf("it was asked %d times, and the pass failed with %v", slow.asked.Load(), err)
+	}
+	if sum.Payments.Jobs != 1 || sum.RolledUp == 0 || !sum.Rung || !rung {
+		t.Errorf("the other jobs: %+v, rolled up %d, rung %v", sum.Payments, sum.RolledUp, sum.Rung)
+	}
+	if j, err := reconcile.GetJob(t.Context(), w.db, job); err != nil || j.Status != "SUCCEEDED" {
+		t.Errorf("%+v, %v", j, err)
+	}
+	// What the provider did not answer is not lost.
+	if decided := w.count(`SELECT COUNT(*) FROM payment WHERE disposition IS NOT NULL`); decided == 0 || decided < sum.Payments.Decided {
+		t.Errorf("%d are decided, the pass says %d", decided, sum.Payments.Decided)
+	}
+	if lost := w.count(`SELECT COUNT(*) FROM refund WHERE status NOT IN ('REQUESTED', 'SENT')`); lost != 0 {
+		t.Errorf("%d refunds ended without an answer", lost)
+	}
+}
+
+func TestPassWithoutTimeIsNoFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, plan{})
+	if _, err := reconcile.NewCompensate(w.reconciler, reconcile.CompensateConfig{Budget: time.Nanosecond}).Run(t.Context()); err != nil {
+		t.Errorf("the minute pass: %v", err)
+	}
+	if _, err := reconcile.NewReconcileStock(w.reconciler, reconcile.ReconcileConfig{Budget: time.Nanosecond}).Run(t.Context()); err != nil {
+		t.Errorf("the full reconcile: %v", err)
 	}
 }

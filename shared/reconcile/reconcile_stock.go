@@ -45,14 +45,17 @@ func (j *ReconcileStock) Run(ctx context.Context) (ReconcileSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.cfg.Budget)
 	defer cancel()
 	ends := time.Now().Add(j.cfg.Budget)
-	policy := j.r.watchEviction(ctx)
-	run, err := j.r.Reconcile(ctx, RunRequest{Mode: Repairing, Cause: BySchedule})
-	sum := ReconcileSummary{RunID: run.ID, Status: run.Status, Activities: run.Activities, Skipped: run.Skipped, Checked: run.Checked,
-		Consistent: run.Consistent, InFlight: run.InFlight, Repaired: run.Repaired, Differences: run.Differences}
-	if err == nil && run.Status == StatusFailed {
-		err = fmt.Errorf("the run %s failed: %s", run.ID, run.Problem)
-	}
-	others, err2 := j.r.RunQueued(ctx, max(0, time.Until(ends)))
-	sum.Others = others
+	var sum ReconcileSummary
+	policy := InTimeLeft(ctx, func() error { return j.r.watchEviction(ctx) })
+	err := InTimeLeft(ctx, func() error {
+		run, err := j.r.Reconcile(ctx, RunRequest{Mode: Repairing, Cause: BySchedule})
+		sum = ReconcileSummary{RunID: run.ID, Status: run.Status, Activities: run.Activities, Skipped: run.Skipped, Checked: run.Checked,
+			Consistent: run.Consistent, InFlight: run.InFlight, Repaired: run.Repaired, Differences: run.Differences}
+		if err == nil && run.Status == StatusFailed {
+			err = fmt.Errorf("the run %s failed: %s", run.ID, run.Problem)
+		}
+		return err
+	})
+	err2 := InTimeLeft(ctx, func() (err error) { sum.Others, err = j.r.RunQueued(ctx, max(0, time.Until(ends))); return err })
 	return sum, errors.Join(policy, err, err2)
 }

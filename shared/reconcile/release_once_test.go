@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -176,25 +178,53 @@ func TestUserWhoseOrderRepairReleasedMayBuyAgain(t *testing.T) {
 // S12: nothing that proves what happened to stock ever expires.
 func TestNoKeyOfTheSetExpiresWhateverRepairDoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, plan{})
-	w.cancelUnheard(w.buy("u1", "k", 1))
-	w.forgetOrder(w.buy("u2", "k", 1))
+	w := newWorld(t, plan{capacity: 6, buckets: 1})
+	dead, lost := w.buy("u1", "k", 1), w.buy("u2", "k", 1)
+	w.cancelUnheard(dead)
+	w.forgetOrder(lost)
 	w.mustReserve("u3", "k", 1)
 	w.adjust("more", 5)
-	w.suspend()
 	w.advance(11 * time.Second)
-	w.compensate()
-	kept := 0
-	for _, name := range []string{"facts", "rules", "buyers", "log"} {
-		key := "hf:{" + w.activity.ID + "}:" + name
-		ttl, err := w.rdb.TTL(t.Context(), key).Result()
-		if err != nil || ttl != -1 {
-			t.Errorf("%s lives for %v, %v", name, ttl, err)
-		}
-		kept++
+	w.mustReserve("u4", "k", 1)
+	w.joined("u5", 10) // more than there will be
+	w.suspend()
+	if sum := w.compensate(); sum.Released != 1 || sum.Adopted != 1 || sum.Pending.Created != 1 {
+		t.Fatalf("got %+v", sum)
+	}
+	want := []string{"buyers", "facts", "log", "pending", "rules", "waiters:" + ticket}
+	w.lasting("the minute pass", want)
+	w.reconcileNow(reconcile.Repairing)
+	w.lasting("the full reconcile", want)
+	w.advance(11 * time.Second)
+	if sum := w.compensate(); sum.Pending.Created != 1 {
+		t.Fatalf("got %+v", sum)
 	}
 	w.agree()
-	if kept != 4 {
-		t.Errorf("%d keys were looked at", kept)
+	w.forget()
+	w.must(w.reconciler.Load(t.Context(), w.activity.ID))
+	w.lasting("a load", []string{"buyers", "facts", "log", "rules", "waiters:" + ticket})
+	w.agree()
+}
+
+// lasting demands that exactly these keys of the activity are there, besides cached orders, and that none of them ever expires.
+func (w *world) lasting(after string, want []string) {
+	w.t.Helper()
+	prefix := "hf:{" + w.activity.ID + "}:"
+	keys, err := w.rdb.Keys(w.t.Context(), prefix+"*").Result()
+	w.must(err)
+	var names []string
+	for _, key := range keys {
+		name := strings.TrimPrefix(key, prefix)
+		if strings.HasPrefix(name, "order:") {
+			continue
+		}
+		names = append(names, name)
+		if ttl, err := w.rdb.TTL(w.t.Context(), key).Result(); err != nil || ttl != -1 {
+			w.t.Errorf("after %s %s lives for %v, %v", after, name, ttl, err)
+		}
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, want) {
+		w.t.Errorf("after %s there are %v, want %v", after, names, want)
 	}
 }

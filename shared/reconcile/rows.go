@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strconv"
@@ -65,7 +64,7 @@ type logLine struct {
 // other.
 func (p *pass) readRows(ctx context.Context) (*rows, error) {
 	r := &rows{p: p, shapes: make(map[shape]*shapeCount), twisted: make(map[sale.OrderID]bool), statuses: newStatuses()}
-	err := p.r.inSnapshot(ctx, func(tx *sql.Tx) (err error) {
+	err := p.r.db.Snapshot(ctx, func(tx *sql.Tx) (err error) {
 		if r.at, err = p.r.db.Now(ctx, tx); err != nil {
 			return err
 		}
@@ -82,23 +81,6 @@ func (p *pass) readRows(ctx context.Context) (*rows, error) {
 	}
 	r.unmatched()
 	return r, nil
-}
-
-// inSnapshot runs reads that all see one moment. The server runs at READ COMMITTED, under which each statement has a moment of its own,
-// so this transaction alone asks for REPEATABLE READ. A proxy pins a session that was told so, so the connection goes back to no pool.
-func (r *Reconciler) inSnapshot(ctx context.Context, read func(tx *sql.Tx) error) error {
-	conn, err := r.db.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("a connection for the snapshot: %w", err)
-	}
-	defer func() {
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // tells the pool to throw it away
-	}()
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-	if err != nil {
-		return fmt.Errorf("beginning the snapshot: %w", err)
-	}
-	return errors.Join(read(tx), tx.Rollback())
 }
 
 // compareOrders reads all orders with their stock log and pairs them with the log of Redis.

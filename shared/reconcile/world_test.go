@@ -42,6 +42,7 @@ type plan struct {
 	dsn               string
 	redis             redis.UniversalClient
 	empty             reconcile.QueueEmpty
+	deposit           *sale.DepositPolicy // nil: a sale of tickets
 }
 
 const ticket = "STANDARD"
@@ -93,11 +94,15 @@ func (w *world) other(empty reconcile.QueueEmpty) *reconcile.Reconciler {
 }
 
 func (w *world) draft(p plan) sale.Activity {
-	return sale.Activity{ID: testenv.ActivityID(w.t), Kind: sale.Ticket, Mode: sale.Live, Title: "A concert",
+	a := sale.Activity{ID: testenv.ActivityID(w.t), Kind: sale.Ticket, Mode: sale.Live, Title: "A concert",
 		OpensAt: time.Now().Add(-time.Hour), ClosesAt: time.Now().Add(240 * time.Hour), PerUserLimit: p.limit,
 		PayWindow: 15 * time.Minute, Currency: "CNY",
 		TicketTypes: []sale.TicketType{{ID: ticket, Title: "Standard", Price: money.Of(decimal.RequireFromString(p.price), "CNY"),
 			Capacity: p.capacity, Buckets: p.buckets}}}
+	if p.deposit != nil {
+		a.Kind, a.Deposit = sale.Deposit, p.deposit
+	}
+	return a
 }
 
 func (w *world) publish(p plan) {

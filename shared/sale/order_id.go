@@ -89,6 +89,13 @@ func OrderIDFromBytes(b []byte) (OrderID, error) {
 	return OrderID(b), nil
 }
 
+// Scan reads the id from a column of 16 bytes, as database/sql asks for it. It returns ErrBadOrderID for anything else, NULL among it.
+func (id *OrderID) Scan(column any) (err error) {
+	b, _ := column.([]byte)
+	*id, err = OrderIDFromBytes(b)
+	return err
+}
+
 // String is the id in the lower-case form of RFC 9562: 8-4-4-4-12 hexadecimal digits.
 func (id OrderID) String() string {
 	var out [36]byte

@@ -37,8 +37,16 @@ const maxRefundSteps = 16
 var (
 	isoDuration = regexp.MustCompile(`^P(?:(\d{1,4})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,9})S)?)?$`)
 	plainRatio  = regexp.MustCompile(`^(0|1)(\.[0-9]{1,6})?$`)
-	one         = decimal.NewFromInt(1)
 )
+
+// ParseRatio reads a decimal text from "0" to "1" with at most six decimals; false for any other text.
+func ParseRatio(text string) (decimal.Decimal, bool) {
+	if !plainRatio.MatchString(text) {
+		return decimal.Decimal{}, false
+	}
+	ratio, err := decimal.NewFromString(text)
+	return ratio, err == nil && !ratio.GreaterThan(decimal.NewFromInt(1))
+}
 
 // ParseRefundRule reads a rule; nothing at all, and {}, is the rule that nothing of a paid order comes back, nil. It returns
 // ErrBadRefundRule.
@@ -76,8 +84,8 @@ func ParseRefundRule(raw json.RawMessage) (*RefundRule, error) {
 		if i > 0 && before >= rule.Steps[i-1].Before {
 			return nil, fmt.Errorf("%w: the steps stand from the longest before to the shortest, each once", ErrBadRefundRule)
 		}
-		ratio, err := decimal.NewFromString(s.Ratio)
-		if err != nil || !plainRatio.MatchString(s.Ratio) || ratio.GreaterThan(one) {
+		ratio, ok := ParseRatio(s.Ratio)
+		if !ok {
 			return nil, fmt.Errorf(`%w: ratio of step %d is a decimal text from "0" to "1" with at most six decimals`, ErrBadRefundRule, i+1)
 		}
 		rule.Steps = append(rule.Steps, RefundStep{Before: before, Ratio: ratio})

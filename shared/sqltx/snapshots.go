@@ -35,3 +35,13 @@ func (s *Snapshots) Read(ctx context.Context, read func(tx *sql.Tx) error) error
 func (s *Snapshots) Close() {
 	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) // tells the pool to throw it away, which also closes s.conn
 }
+
+// Snapshot runs reads that all see one moment, once. It returns what Snapshots and its Read return.
+func (d *DB) Snapshot(ctx context.Context, read func(tx *sql.Tx) error) error {
+	snapshots, err := d.Snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	defer snapshots.Close()
+	return snapshots.Read(ctx, read)
+}

@@ -163,21 +163,14 @@ func Buckets(ctx context.Context, q sqltx.Querier, activityID string) ([]BucketR
 }
 
 func queryBuckets(ctx context.Context, q sqltx.Querier, query string, args ...any) ([]BucketRow, error) {
-	rows, err := q.QueryContext(ctx, query, args...)
+	found, err := sqltx.Collect(ctx, q, scanBucket, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("stock: read buckets: %w", err)
 	}
-	defer rows.Close()
-	var out []BucketRow
-	for rows.Next() {
-		var b BucketRow
-		if err := rows.Scan(&b.ActivityID, &b.TicketType, &b.Bucket, &b.Capacity, &b.Adjusted, &b.Frozen, &b.Sold); err != nil {
-			return nil, fmt.Errorf("stock: read buckets: %w", err)
-		}
-		out = append(out, b)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("stock: read buckets: %w", err)
-	}
-	return out, nil
+	return found, nil
+}
+
+func scanBucket(row sqltx.Scanner) (b BucketRow, err error) {
+	err = row.Scan(&b.ActivityID, &b.TicketType, &b.Bucket, &b.Capacity, &b.Adjusted, &b.Frozen, &b.Sold)
+	return b, err
 }

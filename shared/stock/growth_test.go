@@ -1,12 +1,14 @@
 package stock
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
 	"testing"
 	"time"
 
+	"holdfast/lua"
 	"holdfast/shared/sale"
 	"holdfast/shared/testenv"
 )
@@ -33,60 +35,107 @@ func fillClosed(s *testSale, n int) {
 	}
 }
 
-// Two hundred thousand closed reservations and five hundred open ones must not be felt by any script: none is linear in them.
+// fillWaiters lets n entries wait for a type.
+func fillWaiters(s *testSale, ticketType string, n int) {
+	s.t.Helper()
+	const chunk = 1000
+	for from := 0; from < n; from += chunk {
+		ids := make([]sale.EntryID, min(chunk, n-from))
+		for i := range ids {
+			binary.BigEndian.PutUint64(ids[i][8:], uint64(from+i))
+		}
+		added, err := s.store.AddWaiters(s.ctx(), s.id(), ticketType, ids)
+		if err != nil || added != len(ids) {
+			s.t.Fatalf("%d of %d were let in: %v", added, len(ids), err)
+		}
+	}
+}
+
+// Two hundred thousand closed reservations, as many entries that wait, and five hundred open reservations must not be felt by any script:
+// none is linear in them.
 // Measured is the processor time of Redis, because by the clock a busy machine charges its neighbours' work; 20 ms is the bound,
 // with room for a slow machine.
 func TestNoScriptGrowsSlowWithTheNumberOfReservations(t *testing.T) {
 	t.Parallel()
 	own := testenv.RedisClient(t, testenv.OwnRedis(t).Addr)
 	s := newSale(t, own, 9, 2000, 2000, 2000)
-	fillClosed(s, 200_000)
+	const many = 200_000
+	fillClosed(s, many)
+	fillWaiters(s, waited, many)
 	var open []sale.Reservation
 	for i := range 500 {
 		open = append(open, s.take(fmt.Sprint("open", i), "k", 1))
 	}
 	g := stage(s)
-	quick := func(name string, call func() error) {
-		t.Helper()
-		before := s.processorTime()
-		s.must(call())
-		if took := s.processorTime() - before; took > 3*20*time.Millisecond {
-			t.Errorf("%s took %v", name, took)
-		}
-	}
 	for _, c := range scenarios() {
 		if !c.heals { // begin removes the set: last
-			quick(c.script.Name, func() error { return c.act(s.ctx(), s.store, g) })
+			s.quick(c.script.Name, func() error { return c.act(s.ctx(), s.store, g) })
+		}
+		if c.script == lua.Reserve { // from now on the public buys nothing of this type
+			fillWaiters(s, standard, many)
 		}
 	}
-	quick("a batch of acknowledgements", func() error { s.ack(open[:ordersAtOnce]...); return nil })
+	s.quick("a refusal for the sake of those who wait", func() error {
+		if _, err := s.reserve(s.wish("stranger", "k", 1)); !errors.Is(err, ErrInsufficient) {
+			t.Errorf("a stranger before those who wait: %v", err)
+		}
+		return nil
+	})
+	s.quick("a batch of acknowledgements", func() error { s.ack(open[:ordersAtOnce]...); return nil })
 	var page Page
 	for i := range adoptedAtOnce {
 		page.Live = append(page.Live, lostOrder(s, fmt.Sprint("adopted", i), i%3, 2))
 	}
-	quick("a page of adoptions", func() error { return s.store.Adopt(s.ctx(), s.id(), s.epoch, page) })
-	quick("a page of pending entries", func() error {
+	s.quick("a page of adoptions", func() error { return s.store.Adopt(s.ctx(), s.id(), s.epoch, page) })
+	s.quick("a page of pending entries", func() error {
 		ids, _, err := s.store.PendingBefore(s.ctx(), s.id(), 0, PendingCursor{}, 100)
 		if len(ids) != 100 {
 			t.Errorf("%d pending", len(ids))
 		}
 		return err
 	})
-	cursor, pages, seen := uint64(0), 0, map[string]bool{}
+	if seen, pages := s.scan("the log", func(cursor uint64, see func(string)) (uint64, error) {
+		got, err := s.store.Log(s.ctx(), s.id(), cursor, 1000)
+		for _, m := range got.Movements {
+			see(fmt.Sprint(m.Kind, m.OrderID, m.AdjustmentID))
+		}
+		return got.Next, err
+	}); pages < 100 || seen < 2*many+500 {
+		t.Errorf("%d movements seen on %d pages", seen, pages)
+	}
+	if seen, pages := s.scan("those who wait", func(cursor uint64, see func(string)) (uint64, error) {
+		got, err := s.store.ScanWaiters(s.ctx(), s.id(), waited, cursor, 1000)
+		for _, id := range got.IDs {
+			see(string(id[:]))
+		}
+		return got.Next, err
+	}); pages < 50 || seen != many {
+		t.Errorf("%d of those who wait seen on %d pages", seen, pages)
+	}
+	s.quick("begin_load", func() error { return s.store.Begin(s.ctx(), *s.facts, s.rules, s.epoch+1) })
+}
+
+// quick demands of a call that Redis works little for it.
+func (s *testSale) quick(name string, call func() error) {
+	s.t.Helper()
+	before := s.processorTime()
+	s.must(call())
+	if took := s.processorTime() - before; took > 3*20*time.Millisecond {
+		s.t.Errorf("%s took %v", name, took)
+	}
+}
+
+// scan reads all pages, each of which must be quick, and counts them and the different things that it saw.
+func (s *testSale) scan(what string, page func(cursor uint64, see func(string)) (next uint64, err error)) (seen, pages int) {
+	s.t.Helper()
+	cursor, all := uint64(0), map[string]bool{}
 	for ; pages == 0 || cursor != 0; pages++ {
-		quick("a page of the log", func() error {
-			got, err := s.store.Log(s.ctx(), s.id(), cursor, 1000)
-			for _, m := range got.Movements {
-				seen[fmt.Sprint(m.Kind, m.OrderID, m.AdjustmentID)] = true
-			}
-			cursor = got.Next
+		s.quick("a page of "+what, func() (err error) {
+			cursor, err = page(cursor, func(one string) { all[one] = true })
 			return err
 		})
 	}
-	if pages < 100 || len(seen) < 400_500 {
-		t.Errorf("%d movements seen on %d pages", len(seen), pages)
-	}
-	quick("begin_load", func() error { return s.store.Begin(s.ctx(), *s.facts, s.rules, s.epoch+1) })
+	return len(all), pages
 }
 
 // processorTime is what the thread of Redis that runs commands has used so far.

@@ -1,5 +1,5 @@
-// Package waitlist holds who waits for units of a sale that is sold out: the entries, their states, the order of serving, and all SQL of
-// waitlist_entry. The units that come free, and the orders that are offered, belong to checkout.
+// Package waitlist holds who waits for units of a sale that is sold out: the entries, their states, the order of serving, and all SQL that
+// writes waitlist_entry. The units that come free, and the orders that are offered, belong to checkout.
 //
 // # Words
 //
@@ -44,5 +44,5 @@
 //
 // A user has one active entry in an activity. An order belongs to one entry at most. OFFERED, ACCEPTED and LAPSED entries have an order;
 // the order of an OFFERED entry is live or about to be lapsed by the transaction that cancels it. A state changes only by an UPDATE that
-// names the state it leaves, and the number of rows is checked.
+// names the state it leaves. Accept and Lapse are also called for orders that no entry was offered, and change nothing then.
 package waitlist

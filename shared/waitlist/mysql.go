@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -153,30 +152,22 @@ func changed(result sql.Result) (int64, error) {
 	return n, nil
 }
 
-func scan(row interface{ Scan(...any) error }) (*Entry, error) {
+func one(row *sql.Row) (*Entry, error) { return sqltx.One(row, scan, ErrNotFound) }
+
+func scan(row sqltx.Scanner) (Entry, error) {
 	var e Entry
 	var id, orderID, policy []byte
 	var reason sql.NullString
 	var acceptBy, passed, saving sql.NullTime
 	err := row.Scan(&id, &e.ActivityID, &e.TicketType, &e.UserID, &e.Quantity, &e.Status, &reason, &e.Attempt, &orderID, &acceptBy, &policy,
 		&passed, &saving, &e.JoinedAt, &e.UpdatedAt)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrNotFound
-	}
 	if err != nil {
-		return nil, fmt.Errorf("waitlist: read: %w", err)
+		return Entry{}, fmt.Errorf("waitlist: read: %w", err)
 	}
 	copy(e.ID[:], id)
 	copy(e.OrderID[:], orderID)
 	copy(e.PolicyHash[:], policy)
 	e.Reason = Reason(reason.String)
-	e.AcceptBy, e.PassedSince, e.SavingSince = instant(acceptBy), instant(passed), instant(saving)
-	return &e, nil
-}
-
-func instant(t sql.NullTime) *time.Time {
-	if !t.Valid {
-		return nil
-	}
-	return &t.Time
+	e.AcceptBy, e.PassedSince, e.SavingSince = sqltx.Instant(acceptBy), sqltx.Instant(passed), sqltx.Instant(saving)
+	return e, nil
 }

@@ -16,24 +16,24 @@ import (
 
 // Get reads an entry as last committed. It returns ErrNotFound.
 func Get(ctx context.Context, q sqltx.Querier, id EntryID) (*Entry, error) {
-	return scan(q.QueryRowContext(ctx, `SELECT `+columns+` FROM waitlist_entry WHERE entry_id = ?`, id[:]))
+	return one(q.QueryRowContext(ctx, `SELECT `+columns+` FROM waitlist_entry WHERE entry_id = ?`, id[:]))
 }
 
 // Latest reads the active entry of a user in an activity, else the one that joined last. It returns ErrNotFound when there never was one.
 func Latest(ctx context.Context, q sqltx.Querier, activityID, userID string) (*Entry, error) {
-	return scan(q.QueryRowContext(ctx, `SELECT `+columns+` FROM waitlist_entry WHERE user_id = ? AND activity_id = ?
+	return one(q.QueryRowContext(ctx, `SELECT `+columns+` FROM waitlist_entry WHERE user_id = ? AND activity_id = ?
  ORDER BY active DESC, joined_at DESC, entry_id DESC LIMIT 1`, userID, activityID))
 }
 
 // LockActive reads the active entry of a user in an activity and locks its row. It returns ErrNotFound when none is active.
 func LockActive(ctx context.Context, tx *sql.Tx, activityID, userID string) (*Entry, error) {
-	return scan(tx.QueryRowContext(ctx, `SELECT `+columns+` FROM waitlist_entry WHERE activity_id = ? AND user_id = ? AND active = 1 FOR UPDATE`,
+	return one(tx.QueryRowContext(ctx, `SELECT `+columns+` FROM waitlist_entry WHERE activity_id = ? AND user_id = ? AND active = 1 FOR UPDATE`,
 		activityID, userID))
 }
 
 // Lock reads an entry and locks its row. It returns ErrNotFound.
 func Lock(ctx context.Context, tx *sql.Tx, id EntryID) (*Entry, error) {
-	return scan(tx.QueryRowContext(ctx, `SELECT `+columns+` FROM waitlist_entry WHERE entry_id = ? FOR UPDATE`, id[:]))
+	return one(tx.QueryRowContext(ctx, `SELECT `+columns+` FROM waitlist_entry WHERE entry_id = ? FOR UPDATE`, id[:]))
 }
 
 // Turn is a place in the order of serving; the zero Turn stands before the first.
@@ -101,6 +101,28 @@ func PlaceOf(ctx context.Context, q sqltx.Querier, e *Entry, now time.Time) (Pla
 	return Place{Position: before + 1, Behind: saving > 0}, nil
 }
 
+// Places gives the places of those entries of a page that are WAITING, at an instant of the database's clock. The page is one of List or
+// InTurn and leaves out none of them, so only the first of each type is counted, and the others stand behind it.
+func Places(ctx context.Context, q sqltx.Querier, page []Entry, now time.Time) (map[EntryID]Place, error) {
+	places, next := make(map[EntryID]Place), make(map[string]Place)
+	for i := range page {
+		e := &page[i]
+		if e.Status != Waiting {
+			continue
+		}
+		p, counted := next[e.TicketType]
+		if !counted {
+			var err error
+			if p, err = PlaceOf(ctx, q, e, now); err != nil {
+				return nil, err
+			}
+		}
+		places[e.ID] = p
+		next[e.TicketType] = Place{Position: p.Position + 1, Behind: p.Behind || e.Saves(now)}
+	}
+	return places, nil
+}
+
 // Statuses reads where these entries stand; ids without a row are absent.
 func Statuses(ctx context.Context, q sqltx.Querier, ids []EntryID) (map[EntryID]Status, error) {
 	out := make(map[EntryID]Status, len(ids))
@@ -152,24 +174,35 @@ func OfUsers(ctx context.Context, q sqltx.Querier, activityID string, users []st
 
 // Waited reads up to limit activities, by id behind after, in which somebody is WAITING.
 func Waited(ctx context.Context, q sqltx.Querier, after string, limit int) (ids []string, err error) {
-	rows, err := q.QueryContext(ctx, `SELECT DISTINCT t.activity_id FROM ticket_type t WHERE t.activity_id > ? AND EXISTS
+	ids, err = sqltx.Collect(ctx, q, sqltx.Column[string], `SELECT DISTINCT t.activity_id FROM ticket_type t WHERE t.activity_id > ? AND EXISTS
  (SELECT 1 FROM waitlist_entry w WHERE w.activity_id = t.activity_id AND w.ticket_type = t.ticket_type AND w.status = 'WAITING')
  ORDER BY t.activity_id LIMIT ?`, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("waitlist: read: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
+	return ids, nil
+}
+
+// WaitedTypes reads for which ticket types of these activities somebody is WAITING; activities in which nobody is are absent.
+func WaitedTypes(ctx context.Context, q sqltx.Querier, activities []string) (map[string][]string, error) {
+	out := make(map[string][]string)
+	for page := range slices.Chunk(activities, pageSize) {
+		found, err := sqltx.Collect(ctx, q, scanType, `SELECT t.activity_id, t.ticket_type FROM ticket_type t WHERE t.activity_id IN `+
+			sqltx.In(len(page))+` AND EXISTS (SELECT 1 FROM waitlist_entry w WHERE w.activity_id = t.activity_id
+ AND w.ticket_type = t.ticket_type AND w.status = 'WAITING')`, sqltx.Args(page)...)
+		if err != nil {
 			return nil, fmt.Errorf("waitlist: read: %w", err)
 		}
-		ids = append(ids, id)
+		for _, one := range found {
+			out[one[0]] = append(out[one[0]], one[1])
+		}
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("waitlist: read: %w", err)
-	}
-	return ids, nil
+	return out, nil
+}
+
+func scanType(row sqltx.Scanner) (one [2]string, err error) {
+	err = row.Scan(&one[0], &one[1])
+	return one, err
 }
 
 // Filter says which entries of an activity a list holds; an empty member filters nothing.
@@ -193,21 +226,9 @@ func List(ctx context.Context, q sqltx.Querier, activityID string, f Filter, aft
 }
 
 func query(ctx context.Context, q sqltx.Querier, statement string, args ...any) ([]Entry, error) {
-	rows, err := q.QueryContext(ctx, statement, args...)
+	found, err := sqltx.Collect(ctx, q, scan, statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("waitlist: read: %w", err)
 	}
-	defer rows.Close()
-	var out []Entry
-	for rows.Next() {
-		e, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *e)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("waitlist: read: %w", err)
-	}
-	return out, nil
+	return found, nil
 }

@@ -60,9 +60,7 @@ func FuzzApplyIsTheSimplestLedger(f *testing.F) {
 	}
 	w := newWorld(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 100*bytesPerMovement {
-			t.Skip()
-		}
+		data = data[:min(len(data), 100*bytesPerMovement)] // more would only take longer
 		w := &world{t, w.db}
 		tag := fmt.Sprint(runs.Add(1), "/")
 		model, accounts := newBook(), func() map[[2]string]int64 { return w.accounts() }

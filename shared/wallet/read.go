@@ -46,20 +46,8 @@ func balance(currency string, row *sql.Row) (Balance, error) {
 
 // Currencies gives the currencies that a user has wallets of, ascending. It returns the errors of the driver.
 func Currencies(ctx context.Context, q sqltx.Querier, userID string) ([]string, error) {
-	rows, err := q.QueryContext(ctx, selectCurrencies, userID)
+	found, err := sqltx.Collect(ctx, q, sqltx.Column[string], selectCurrencies, userID)
 	if err != nil {
-		return nil, fmt.Errorf("wallet: read currencies: %w", err)
-	}
-	defer rows.Close()
-	var found []string
-	for rows.Next() {
-		var currency string
-		if err := rows.Scan(&currency); err != nil {
-			return nil, fmt.Errorf("wallet: read currencies: %w", err)
-		}
-		found = append(found, currency)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("wallet: read currencies: %w", err)
 	}
 	return found, nil
@@ -82,7 +70,7 @@ const entryColumns = `SELECT entry_id, type, reference, currency, amount, from_a
 
 const (
 	// The index is named because a server may take the primary key for the order, and would read everybody's entries on the way.
-	selectEntries = entryColumns + ` FORCE INDEX (wallet_log_version)
+	selectEntries = entryColumns + ` FORCE INDEX (wallet_log_user)
 		WHERE user_id = ? AND version IS NOT NULL AND entry_id < ? ORDER BY entry_id DESC LIMIT ?`
 	selectEntry = entryColumns + ` WHERE type = ? AND reference = ?`
 )
@@ -106,26 +94,14 @@ func entryOf(ctx context.Context, q sqltx.Querier, kind Type, reference string) 
 }
 
 func entries(ctx context.Context, q sqltx.Querier, statement string, args ...any) ([]Entry, error) {
-	rows, err := q.QueryContext(ctx, statement, args...)
+	found, err := sqltx.Collect(ctx, q, scanEntry, statement, args...)
 	if err != nil {
-		return nil, fmt.Errorf("wallet: read entries: %w", err)
-	}
-	defer rows.Close()
-	var found []Entry
-	for rows.Next() {
-		e, err := scanEntry(rows)
-		if err != nil {
-			return nil, fmt.Errorf("wallet: read entries: %w", err)
-		}
-		found = append(found, e)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("wallet: read entries: %w", err)
 	}
 	return found, nil
 }
 
-func scanEntry(rows *sql.Rows) (Entry, error) {
+func scanEntry(row sqltx.Scanner) (Entry, error) {
 	var (
 		e                         Entry
 		currency                  string
@@ -133,7 +109,7 @@ func scanEntry(rows *sql.Rows) (Entry, error) {
 		moved                     step
 		id                        []byte
 	)
-	err := rows.Scan(&e.ID, &e.Type, &e.Reference, &currency, &amount, &moved.from, &moved.to, &e.After.Version, &available, &frozen, &id, &e.At)
+	err := row.Scan(&e.ID, &e.Type, &e.Reference, &currency, &amount, &moved.from, &moved.to, &e.After.Version, &available, &frozen, &id, &e.At)
 	if err != nil {
 		return Entry{}, err
 	}

@@ -57,24 +57,7 @@ func (c *crowdCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	report, err := crowd.Prove(ctx, at, c.Verify, promises, c.Patience)
-	if err != nil {
-		return err
-	}
-	money, err := crowd.ProveMoney(ctx, at)
-	if err != nil {
-		return err
-	}
-	if money != nil {
-		report.Equations = append(report.Equations, money.Equations...)
-	}
-	if err := report.Write(os.Stdout); err != nil {
-		return err
-	}
-	if !report.Pass() {
-		return &crowd.ErrBroken{What: "an invariant is broken"}
-	}
-	return nil
+	return crowd.Verify(ctx, at, c.Verify, promises, c.Patience, os.Stdout)
 }
 
 // demoCommand runs a whole sale on a stack of its own.

@@ -16,11 +16,12 @@ type drillCommand struct {
 	Report  string   `help:"Write the report to this file too, as Markdown." type:"path" placeholder:"FILE"`
 	DataDir string   `default:".holdfast-drill" help:"Folder for the drill's own stack; emptied first, and refused if it is not a drill's." type:"path"`
 	Only    []string `help:"Deal only the fault of this name; may be repeated." placeholder:"FAULT" sep:"none"`
+	Calm    bool     `help:"Break nothing: reconcile in full, one run after the other, which must find nothing."`
 }
 
 // Run implements the command.
 func (c *drillCommand) Run(ctx context.Context) error {
 	_, err := drill.Run(ctx, drill.Options{Seed: c.Seed, Duration: time.Duration(c.Minutes * float64(time.Minute)), Rate: c.Rate, Report: c.Report,
-		DataDir: c.DataDir, Only: c.Only, Out: os.Stdout})
+		DataDir: c.DataDir, Only: c.Only, Calm: c.Calm, Out: os.Stdout})
 	return err
 }

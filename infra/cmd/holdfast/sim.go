@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/infra/progress"
 	"holdfast/infra/sim"
 )
 
@@ -28,7 +29,9 @@ func (c *simCommand) Run(ctx context.Context) error {
 	if c.Cuts {
 		return c.cutOff(ctx)
 	}
-	report, err := sim.Run(ctx, sim.Options{First: c.First, Seeds: c.Seeds, Steps: c.Steps, Workers: c.Workers})
+	bar := progress.Bar(os.Stderr, c.Seeds, "seeds")
+	report, err := sim.Run(ctx, sim.Options{First: c.First, Seeds: c.Seeds, Steps: c.Steps, Workers: c.Workers, Done: func() { _ = bar.Add(1) }})
+	_ = bar.Finish()
 	if err != nil {
 		return err
 	}
@@ -51,7 +54,9 @@ func (c *simCommand) Run(ctx context.Context) error {
 
 // cutOff enumerates where functions can be cut off.
 func (c *simCommand) cutOff(ctx context.Context) error {
-	e, err := sim.Enumerate(ctx, c.Workers, sim.Strides{Stock: 1, Money: 1})
+	bar := progress.Bar(os.Stderr, sim.Scenarios(), "scenarios, cut off anywhere")
+	e, err := sim.Enumerate(ctx, c.Workers, sim.Strides{Stock: 1, Money: 1}, func() { _ = bar.Add(1) })
+	_ = bar.Finish()
 	if err != nil {
 		return err
 	}

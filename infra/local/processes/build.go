@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
+	"holdfast/infra/progress"
 )
 
 // buildTags are the tags of the deployed build, and the one that lets a function follow the stack's clock, which deployed code cannot.
@@ -74,9 +74,7 @@ func compile(ctx context.Context, root, into string, count int, out io.Writer) e
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
-	bar := progressbar.NewOptions(count, progressbar.OptionSetWriter(out), progressbar.OptionSetDescription("building the functions"),
-		progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(200*time.Millisecond),
-		progressbar.OptionOnCompletion(func() { _, _ = fmt.Fprintln(out) }))
+	bar := progress.Bar(out, count, "building the functions")
 	began := time.Now()
 	stop := make(chan struct{})
 	counted := make(chan struct{})

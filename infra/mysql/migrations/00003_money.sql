@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS wallet (
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'Balances of users';
 
 -- Insert-only. A movement cannot be written twice: wallet_log_once refuses. wallet_log_version keeps the entries of a wallet in order
--- and without repeats; (order_id) tells what happened to an order's money, (currency, at) what happened in a time.
+-- and without repeats; (user_id, entry_id) is a user's list, (order_id) tells what happened to an order's money, (currency, at) what happened in a time.
 CREATE TABLE IF NOT EXISTS wallet_log (
   entry_id        BIGINT         NOT NULL AUTO_INCREMENT COMMENT 'Number of the entry',
   type            VARCHAR(24)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL COMMENT 'Kind of movement',
@@ -43,6 +43,7 @@ CREATE TABLE IF NOT EXISTS wallet_log (
   UNIQUE KEY wallet_log_once (type, reference),
   UNIQUE KEY wallet_log_version (user_id, currency, version),
   KEY wallet_log_order (order_id),
+  KEY wallet_log_user (user_id, entry_id),
   KEY wallet_log_at (currency, at),
   CONSTRAINT wallet_log_type      CHECK (type IN ('TOP_UP', 'WITHDRAWAL', 'DEPOSIT_FREEZE', 'DEPOSIT_CONSUME', 'DEPOSIT_SUPPLEMENT', 'DEPOSIT_PENALTY', 'DEPOSIT_REFUND', 'PAYMENT_WALLET', 'PAYMENT_MANUAL', 'PAYMENT_RECEIVED', 'PAYMENT_APPLIED', 'REFUND', 'SURPLUS_REFUND', 'REFUND_FAILED', 'PENALTY_REVERSAL')),
   CONSTRAINT wallet_log_reference CHECK (LENGTH(reference) >= 1),
@@ -105,7 +106,7 @@ CREATE TABLE IF NOT EXISTS deposit_policy (
   CONSTRAINT deposit_policy_lead         CHECK (offer_lead_s >= 0)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'On which terms deposits of an activity are held';
 
--- One per order. (status, confirm_deadline) finds what is to be settled, (status, reminded_at, remind_at) what is to be reminded.
+-- One per order. (status, confirm_deadline) finds what is to be settled, (confirm_deadline) lists all, (status, reminded_at, remind_at) what is to be reminded.
 CREATE TABLE IF NOT EXISTS deposit_record (
   order_id         BINARY(16)     NOT NULL COMMENT 'Order that the deposit holds a seat for',
   activity_id      VARBINARY(64)  NOT NULL COMMENT 'Activity',
@@ -134,6 +135,7 @@ CREATE TABLE IF NOT EXISTS deposit_record (
   settled_at       DATETIME(3)    NULL COMMENT 'When it left FROZEN, UTC; NULL while it is FROZEN',
   PRIMARY KEY (order_id),
   KEY deposit_record_due (status, confirm_deadline),
+  KEY deposit_record_deadline (confirm_deadline),
   KEY deposit_record_remind (status, reminded_at, remind_at),
   KEY deposit_record_activity (activity_id, status),
   KEY deposit_record_settled (settled_at),
@@ -244,7 +246,7 @@ CREATE TABLE IF NOT EXISTS refund (
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'Money that goes back to buyers';
 
 -- One active entry per user and activity: waitlist_active refuses a second. (activity_id, ticket_type, status, joined_at, entry_id) is
--- the order of serving.
+-- the order of serving; with saving_since behind it, a place in it is counted in the index alone.
 CREATE TABLE IF NOT EXISTS waitlist_entry (
   entry_id      BINARY(16)     NOT NULL COMMENT 'Id of the entry, random',
   activity_id   VARBINARY(64)  NOT NULL COMMENT 'Activity',
@@ -265,7 +267,7 @@ CREATE TABLE IF NOT EXISTS waitlist_entry (
   PRIMARY KEY (entry_id),
   UNIQUE KEY waitlist_active (activity_id, user_id, active),
   UNIQUE KEY waitlist_order (order_id),
-  KEY waitlist_turn (activity_id, ticket_type, status, joined_at, entry_id),
+  KEY waitlist_turn (activity_id, ticket_type, status, joined_at, entry_id, saving_since),
   KEY waitlist_user (user_id, activity_id, joined_at),
   CONSTRAINT waitlist_entry_activity CHECK (LENGTH(activity_id) >= 1),
   CONSTRAINT waitlist_entry_type     CHECK (LENGTH(ticket_type) >= 1),

@@ -48,7 +48,8 @@ type typeView struct {
 	DepositOutcomes []outcomeView `json:"depositOutcomes,omitempty"` // of kind DEPOSIT
 }
 
-// viewActivity writes an activity as it stands at an instant of the deciding clock. left is units by type, nil when not known.
+// viewActivity writes an activity as it stands at an instant of the deciding clock. left is what the public may take by type, nil when that
+// is not known.
 func viewActivity(a *sale.Activity, left map[string]stock.TypeSnapshot, now time.Time) activityView {
 	v := activityView{ActivityID: a.ID, Kind: a.Kind, Mode: a.Mode, Title: a.Title, Lang: a.Lang, TimeZone: a.TimeZone,
 		Metadata: a.Metadata, Status: a.Status, Phase: a.PhaseAt(now), OpensAt: stamp(a.OpensAt), ClosesAt: stamp(a.ClosesAt),

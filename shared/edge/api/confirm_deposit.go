@@ -2,57 +2,44 @@ package api
 
 import (
 	"context"
-	"net/http"
+	"errors"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"holdfast/shared/checkout"
 	"holdfast/shared/edge"
-	"holdfast/shared/idempotency"
+	"holdfast/shared/fault"
+	"holdfast/shared/order"
 )
 
 // confirm answers POST /v1/orders/{orderId}/confirmation.
-type confirm struct{ edge.Deps }
+type confirm struct {
+	edge.Deps
+	orders *orders
+}
 
 // NewConfirmDeposit builds POST /v1/orders/{orderId}/confirmation: the order PAID by its deposit, also when it already was. It takes DB,
-// Checkout, Claims and Log.
+// Stock, Checkout, Claims and Log.
 func NewConfirmDeposit(d edge.Deps) lambda.Handler {
-	return serve(d, "confirm-deposit", cancelBudget, (&confirm{d}).answer)
+	h := &confirm{d, &orders{d: d, facts: newFacts(d)}}
+	return serve(d, "confirm-deposit", cancelBudget, h.answer)
 }
 
 func (h *confirm) answer(ctx context.Context, r *Request) (*Response, error) {
-	user, err := r.userID(h.Claims)
-	if err != nil {
-		return nil, err
-	}
-	text, err := r.idempotencyKey()
-	if err != nil {
-		return nil, err
-	}
-	id, err := pathOrder(r)
+	c, err := r.orderCall(h.Claims, "POST /v1/orders/{orderId}/confirmation", nil)
 	if err != nil {
 		return nil, err
 	}
 	if err := noBody(r); err != nil {
 		return nil, err
 	}
-	// The key belongs to this order: with another one it names another wish.
-	wish := &checkout.Wish{Key: idempotency.Key{User: user, Route: "POST /v1/orders/{orderId}/confirmation", Key: text},
-		Hash: idempotency.Hash([]byte(`{"orderId":"` + id.String() + `"}`)), Answer: keepView}
-	o, err := h.Checkout.ConfirmDeposit(ctx, id, user, wish)
+	o, err := h.Checkout.ConfirmDeposit(ctx, c.id, c.user, c.wish)
+	if errors.Is(err, order.ErrNotFound) {
+		if o, err = h.orders.unwritten(ctx, c.id, c.user); err == nil {
+			err = fault.New(fault.DepositNotFrozen, "The order is %s: its deposit is frozen once it is UNPAID. Ask for it until it is.", o.Status)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	if wish.Kept != nil {
-		return replay(wish.Kept), nil
-	}
-	now, err := h.DB.Now(ctx, h.DB)
-	if err != nil {
-		return nil, err
-	}
-	v, err := viewWhole(ctx, h.DB, o, now)
-	if err != nil {
-		return nil, err
-	}
-	return JSON(http.StatusOK, v)
+	return c.answer(ctx, h.Deps, o)
 }

@@ -42,7 +42,7 @@ func NewGetActivity(d edge.Deps) lambda.Handler {
 	})
 }
 
-// countLeft reads the units left and the deciding clock. Units are nil while the stock is not loaded.
+// countLeft reads the units left for the public and the deciding clock. Units are nil while the stock is not loaded.
 func countLeft(ctx context.Context, st *stock.Store, f *sale.Facts) (map[string]stock.TypeSnapshot, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, stockBudget)
 	defer cancel()
@@ -54,7 +54,28 @@ func countLeft(ctx context.Context, st *stock.Store, f *sale.Facts) (map[string]
 	if err != nil || snapshot.State != stock.Open {
 		return nil, snapshot.Now, err
 	}
+	types := make([]string, len(f.Types))
+	for i := range f.Types {
+		types[i] = f.Types[i].ID
+	}
+	waiting, err := st.Waiting(ctx, f.ActivityID, types)
+	if errors.Is(err, stock.ErrNotLoaded) {
+		return nil, snapshot.Now, nil
+	}
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	for i := range waiting {
+		if waiting[i].Waiters > 0 {
+			shutOut(snapshot.Types, types[i])
+		}
+	}
 	return snapshot.Types, snapshot.Now, nil
+}
+
+// shutOut leaves the public nothing of a type: whoever waits for it comes first.
+func shutOut(left map[string]stock.TypeSnapshot, ticketType string) {
+	left[ticketType] = stock.TypeSnapshot{}
 }
 
 // tagOfActivity is the entity tag of what the activity says, whenever it is said.

@@ -43,8 +43,8 @@ func NewGetOrder(d edge.Deps) lambda.Handler {
 		if it.order.UserID != user {
 			return nil, order.ErrNotFound
 		}
-		v := reader.whole(ctx, it)
-		tag, err := v.tag()
+		v, complete := reader.whole(ctx, it)
+		tag, err := v.tag(complete)
 		if err != nil {
 			return nil, err
 		}

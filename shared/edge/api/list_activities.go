@@ -10,6 +10,7 @@ import (
 	"holdfast/shared/edge"
 	"holdfast/shared/sale"
 	"holdfast/shared/stock"
+	"holdfast/shared/waitlist"
 )
 
 // page is a list of the contract; nextCursor is absent on the last one.
@@ -19,7 +20,7 @@ type page[T any] struct {
 }
 
 // NewListActivities builds GET /v1/activities: the activities that are no drafts, latest opening first, each as get-activity shows
-// it. The counters of a whole page are read in one go. It takes DB, Stock and Log.
+// it. The counters of a whole page are read in one go, and so is who waits, from rows. It takes DB, Stock and Log.
 func NewListActivities(d edge.Deps) lambda.Handler {
 	return serve(d, "list-activities", readBudget, func(ctx context.Context, r *Request) (*Response, error) {
 		q := r.Query()
@@ -34,7 +35,15 @@ func NewListActivities(d edge.Deps) lambda.Handler {
 		if err != nil {
 			return nil, err
 		}
-		views, err := viewActivities(ctx, d.Stock, list)
+		ids := make([]string, len(list))
+		for i := range list {
+			ids[i] = list[i].ID
+		}
+		waited, err := waitlist.WaitedTypes(ctx, d.DB, ids)
+		if err != nil {
+			return nil, err
+		}
+		views, err := viewActivities(ctx, d.Stock, list, waited)
 		if err != nil {
 			return nil, err
 		}
@@ -57,8 +66,8 @@ func badCursor(q *Query) error {
 	return q.Finish()
 }
 
-// viewActivities writes a page of activities with their counters, by one clock.
-func viewActivities(ctx context.Context, st *stock.Store, list []sale.Activity) ([]activityView, error) {
+// viewActivities writes a page of activities with their counters, by one clock. waited names the types that somebody waits for.
+func viewActivities(ctx context.Context, st *stock.Store, list []sale.Activity, waited map[string][]string) ([]activityView, error) {
 	ctx, cancel := context.WithTimeout(ctx, stockBudget)
 	defer cancel()
 	now, err := st.Now(ctx)
@@ -77,6 +86,9 @@ func viewActivities(ctx context.Context, st *stock.Store, list []sale.Activity) 
 		switch err := counted[i].Err; {
 		case err == nil && counted[i].Snapshot.State == stock.Open:
 			left = counted[i].Snapshot.Types
+			for _, ticketType := range waited[list[i].ID] {
+				shutOut(left, ticketType)
+			}
 		case err != nil && !errors.Is(err, stock.ErrNotLoaded):
 			return nil, err
 		}

@@ -9,7 +9,6 @@ import (
 
 	"holdfast/shared/edge"
 	"holdfast/shared/order"
-	"holdfast/shared/sale"
 )
 
 // NewListOrders builds GET /v1/orders: the caller's orders, newest first, from their rows. A reservation that has no row yet is
@@ -41,11 +40,7 @@ func NewListOrders(d edge.Deps) lambda.Handler {
 		if err != nil {
 			return nil, err
 		}
-		ids := make([]sale.OrderID, len(list))
-		for i := range list {
-			ids[i] = list[i].ID
-		}
-		money, err := readMoney(ctx, d.DB, ids)
+		money, err := readMoney(ctx, d.DB, list)
 		if err != nil {
 			return nil, err
 		}

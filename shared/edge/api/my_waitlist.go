@@ -36,17 +36,10 @@ type offerView struct {
 
 // viewWaiting makes the view of an entry, with its place if it waits.
 func viewWaiting(ctx context.Context, q sqltx.Querier, a *sale.Activity, e *waitlist.Entry, now time.Time) (waitlistView, error) {
-	v := waitlistView{TicketType: e.TicketType, Quantity: e.Quantity, Status: e.Status, Reason: e.Reason, Offer: offerOf(e),
-		JoinedAt: stamp(e.JoinedAt), Now: stamp(now)}
-	if e.Status != waitlist.Waiting {
-		return v, nil
-	}
-	place, err := waitlist.PlaceOf(ctx, q, e, now)
-	if err != nil {
-		return v, err
-	}
-	v.Position, v.Why = place.Position, e.Why(a, place, now)
-	return v, nil
+	places, err := waitlist.Places(ctx, q, []waitlist.Entry{*e}, now)
+	place := places[e.ID]
+	return waitlistView{TicketType: e.TicketType, Quantity: e.Quantity, Status: e.Status, Reason: e.Reason, Offer: offerOf(e),
+		Position: place.Position, Why: e.Why(a, place, now), JoinedAt: stamp(e.JoinedAt), Now: stamp(now)}, err
 }
 
 func offerOf(e *waitlist.Entry) *offerView {
@@ -153,14 +146,18 @@ func (h *myWaitlist) leave(ctx context.Context, activityID, user string) (*Respo
 	return &Response{Status: http.StatusNoContent, Header: map[string]string{"Cache-Control": "no-store"}}, nil
 }
 
-// waitingAs is the part of GET .../me that tells of the waitlist: nil for a user whose last entry expects nothing any more.
-func waitingAs(ctx context.Context, d edge.Deps, a *sale.Activity, user string) (*waitlistView, error) {
+// waitingAs is the part of GET .../me that tells of the waitlist: nil for a user whose last entry expects nothing any more, and while MySQL
+// cannot be asked, for the rest is told without it.
+func waitingAs(ctx context.Context, d edge.Deps, a *sale.Activity, user string) *waitlistView {
+	ctx, cancel := context.WithTimeout(ctx, rowBudget)
+	defer cancel()
 	v, err := standingOf(ctx, d, a, user)
 	if errors.Is(err, waitlist.ErrNotFound) || err == nil && !v.Status.Active() {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		d.Log.WarnContext(ctx, "what a user holds is told without the waitlist", "activityId", a.ID, "error", edge.Loggable(err))
+		return nil
 	}
-	return &v, nil
+	return &v
 }

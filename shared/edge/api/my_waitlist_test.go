@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/shared/checkout"
 	"holdfast/shared/sale"
+	"holdfast/shared/testenv"
 )
 
 // waits is a call about a user's place on the waitlist.
@@ -169,4 +171,125 @@ func TestOperatorsSeeWhoWaitsAndWhy(t *testing.T) {
 	}
 	w.must(422, "GET", w.at("/waitlist?cursor=x&status=NONE"), "")
 	w.must(404, "GET", "/ops/v1/activities/nowhere/waitlist", "")
+}
+
+// kept is three units of which one is free, and a first in line who wants all three: the public is shut out.
+func (w *world) kept() *sale.Activity {
+	w.t.Helper()
+	a, ids := w.soldOut()
+	w.expect(w.call(NewMyWaitlist(w.d), waits(a, "PUT", "head", `{"ticketType":"STANDARD","quantity":3}`)), http.StatusCreated, "")
+	w.cancelAs("buyer0", ids[0])
+	if n := w.left(a); n != 1 {
+		w.t.Fatalf("%d units are free", n)
+	}
+	return a
+}
+
+func TestNothingIsToBeHadByThePublicWhileSomebodyWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, free := w.kept(), w.sale()
+	shown := func(got answer) string {
+		t.Helper()
+		w.expect(got, http.StatusOK, "")
+		of := got.body
+		if items, isList := of["items"].([]any); isList {
+			for _, item := range items {
+				if of = item.(map[string]any); of["activityId"] == a.ID {
+					break
+				}
+			}
+		}
+		availability, _ := of["ticketTypes"].([]any)[0].(map[string]any)["availability"].(string)
+		return availability
+	}
+	one, all := NewGetActivity(w.d), NewListActivities(w.d)
+	list := ask{method: "GET", path: "/v1/activities"}
+	if alone, listed := shown(w.call(one, activity(a.ID))), shown(w.call(all, list)); alone != "NONE" || listed != "NONE" {
+		t.Errorf("while the head waits: %s, in the list %s", alone, listed)
+	}
+	if got := shown(w.call(one, activity(free.ID))); got != "PLENTY" {
+		t.Errorf("where nobody waits: %s", got)
+	}
+	w.expect(w.call(NewMyWaitlist(w.d), waits(a, "DELETE", "head", "")), http.StatusNoContent, "")
+	if alone, listed := shown(w.call(one, activity(a.ID))), shown(w.call(all, list)); alone != "FEW" || listed != "FEW" {
+		t.Errorf("when nobody waits any more: %s, in the list %s", alone, listed)
+	}
+}
+
+// What is held is known to Redis, so whoever asks for it does not hear less because MySQL, which has the waitlist, is away or hangs.
+func TestWhatIsHeldIsToldWithoutTheWaitlist(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(w *world){
+		"away":  func(w *world) { w.mysql.Down() },
+		"hangs": func(w *world) { w.mysql.Delay(40 * time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			a, _ := w.soldOut()
+			h := NewMyActivity(w.d)
+			mine := activity(a.ID)
+			mine.user = "buyer0"
+			w.expect(w.call(NewMyWaitlist(w.d), waits(a, "PUT", "buyer0", one)), http.StatusCreated, "")
+			got := w.call(h, mine) // and the row is kept for a second
+			if w.expect(got, http.StatusOK, ""); got.body["waitlist"] == nil {
+				t.Errorf("buyer0 waits: %s", got.text)
+			}
+			fail(w)
+			got = w.call(h, mine)
+			w.expect(got, http.StatusOK, "")
+			if got.body["held"] != 1.0 || got.body["limit"] != 4.0 || got.str("lastOrderId") == "" || got.body["waitlist"] != nil {
+				t.Errorf("without MySQL: %s", got.text)
+			}
+		})
+	}
+}
+
+func TestOperatorsPageOfTheWaitlistIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	pool := testenv.MySQL(t)
+	w := opsWorldOver(t, "", pool)
+	w.publish(map[string]any{"ticketTypes": []any{ticketBody(map[string]any{"capacity": 1, "buckets": 1})}})
+	w.order("buyer", "k", 1)
+	selects := func(path string) (n int, items []any) {
+		t.Helper()
+		pool.SetMaxOpenConns(1)
+		count := func() (n int) {
+			t.Helper()
+			var name string
+			if err := pool.QueryRowContext(t.Context(), `SHOW SESSION STATUS LIKE 'Com_select'`).Scan(&name, &n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		before := count()
+		items, _ = w.must(200, "GET", path, "").body["items"].([]any)
+		return count() - before, items
+	}
+	join := func(from, to int) {
+		t.Helper()
+		for i := from; i < to; i++ {
+			_, _, err := w.deps.Checkout.JoinWaitlist(t.Context(), checkout.WaitlistWish{ActivityID: w.id, UserID: fmt.Sprint("u", i),
+				TicketType: "STANDARD", Quantity: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	join(0, 1)
+	few, _ := selects(w.at("/waitlist"))
+	pool.SetMaxOpenConns(8)
+	join(1, 6)
+	if err := w.deps.Checkout.LeaveWaitlist(t.Context(), w.id, "u2"); err != nil {
+		t.Fatal(err)
+	}
+	many, items := selects(w.at("/waitlist"))
+	var places []any
+	for _, item := range items {
+		places = append(places, item.(map[string]any)["place"])
+	}
+	if got := fmt.Sprint(places); got != "[1 2 <nil> 3 4 5]" || many != few {
+		t.Errorf("places %s by %d SELECTs, for one entry by %d", got, many, few)
+	}
 }

@@ -20,6 +20,7 @@ type contract struct {
 	Paths      map[string]map[string]*call `json:"paths"`
 	Components struct {
 		Schemas map[string]struct {
+			Additional json.RawMessage `json:"additionalProperties"`
 			Properties map[string]struct {
 				Values []string `json:"x-extensible-enum"`
 			} `json:"properties"`
@@ -39,7 +40,16 @@ type call struct {
 		Ref         string           `json:"$ref"`
 		Description string           `json:"description"`
 		Content     map[string]media `json:"content"`
+
+		Headers map[string]json.RawMessage `json:"headers"`
 	} `json:"responses"`
+}
+
+// takes says whether the call has a parameter of components.
+func (op *call) takes(name string) bool {
+	return slices.ContainsFunc(op.Parameters, func(p json.RawMessage) bool {
+		return strings.Contains(string(p), "#/components/parameters/"+name+`"`)
+	})
 }
 
 type media struct {
@@ -196,6 +206,57 @@ func TestPlantedCodesAreFound(t *testing.T) {
 	found := codeGaps(c, append(declaredCodes(t)[1:], "PLANTED"))
 	if len(found) != 4 {
 		t.Fatalf("want one missing twice, one only in OpenAPI, one wrong status; got %q", found)
+	}
+}
+
+// requestGaps lists calls whose bodies may have members that nobody knows or be refused by a status that is not told, and answers that may
+// be replays without saying so.
+func requestGaps(c contract) []string {
+	var found []string
+	for _, methods := range c.Paths {
+		for _, op := range methods {
+			if op.RequestBody != nil {
+				for _, status := range []string{"413", "415"} {
+					if _, told := op.Responses[status]; !told {
+						found = append(found, op.OperationID+": no "+status)
+					}
+				}
+				for _, m := range op.RequestBody.Content {
+					if string(c.Components.Schemas[m.schema()].Additional) != "false" {
+						found = append(found, op.OperationID+": "+m.schema()+" is open")
+					}
+				}
+			}
+			if !op.takes("idempotencyKey") && !op.takes("optionalKey") {
+				continue
+			}
+			for status, response := range op.Responses {
+				if _, told := response.Headers["Idempotency-Replayed"]; status[0] == '2' && !told {
+					found = append(found, op.OperationID+": "+status+" without Idempotency-Replayed")
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func TestEveryBodyIsClosedAndEveryReplayIsTold(t *testing.T) {
+	if found := requestGaps(readContract(t)); len(found) > 0 {
+		t.Fatal(strings.Join(found, "\n"))
+	}
+}
+
+func TestPlantedGapsOfRequestsAreFound(t *testing.T) {
+	c := readContract(t)
+	op := c.Paths["/v1/orders/{orderId}/payment"]["post"]
+	delete(op.Responses, "413")
+	delete(op.Responses["200"].Headers, "Idempotency-Replayed")
+	open := c.Components.Schemas["PayRequest"]
+	open.Additional = nil
+	c.Components.Schemas["PayRequest"] = open
+	if found := requestGaps(c); len(found) != 3 {
+		t.Fatalf("want one status too few, one open body, one replay that is not told; got %q", found)
 	}
 }
 

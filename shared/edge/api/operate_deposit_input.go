@@ -1,7 +1,6 @@
 package api
 
 import (
-	"regexp"
 	"strconv"
 	"time"
 
@@ -12,8 +11,6 @@ import (
 
 // maxOfferLead bounds how long before the deadline selling may end, in seconds.
 const maxOfferLead = 30 * 24 * 3600
-
-var ratioText = regexp.MustCompile(`^(0|1)(\.[0-9]{1,6})?$`)
 
 // readDepositPolicy reads the member deposit, which is replaced as a whole; nil when it is absent or not an object. It checks each field by
 // itself; rules between it and the rest of the activity are checkDeposit's.
@@ -60,8 +57,8 @@ func (f *Fields) ratio(name string) *decimal.Decimal {
 	if text == nil {
 		return nil
 	}
-	ratio, err := decimal.NewFromString(*text)
-	if err != nil || !ratioText.MatchString(*text) || ratio.GreaterThan(decimal.NewFromInt(1)) {
+	ratio, ok := sale.ParseRatio(*text)
+	if !ok {
 		f.Break(name, "BAD_RATIO", `a decimal text from "0" to "1" with at most six decimals, such as "0.3"`)
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"holdfast/shared/checkout"
 	"holdfast/shared/deposit"
@@ -20,6 +19,7 @@ type operatorDeposit struct {
 	heldView
 	Mode            sale.Mode     `json:"mode"`
 	Revision        int64         `json:"revision"`
+	ETag            string        `json:"etag"` // what an extension sends as If-Match
 	ClubID          string        `json:"clubId"`
 	PenaltyDue      money.Amount  `json:"penaltyDue"`
 	Consumed        *money.Amount `json:"consumed,omitempty"` // of one that was confirmed
@@ -34,8 +34,9 @@ type operatorDeposit struct {
 
 func viewDepositForOperator(d *deposit.Record) operatorDeposit {
 	v := operatorDeposit{OrderID: d.OrderID.String(), ActivityID: d.ActivityID, UserID: d.UserID, heldView: *viewHeld(d), Mode: d.Mode,
-		Revision: d.Revision, ClubID: d.ClubID, PenaltyDue: d.PenaltyDue, RemindAt: stamp(d.RemindAt), RemindedAt: optStamp(d.RemindedAt),
-		StartedAt: optStamp(d.StartedAt), SettledAt: optStamp(d.SettledAt), CreatedAt: stamp(d.CreatedAt), UpdatedAt: stamp(d.UpdatedAt)}
+		Revision: d.Revision, ETag: revisionTag(d.Revision), ClubID: d.ClubID, PenaltyDue: d.PenaltyDue, RemindAt: stamp(d.RemindAt),
+		RemindedAt: optStamp(d.RemindedAt), StartedAt: optStamp(d.StartedAt), SettledAt: optStamp(d.SettledAt),
+		CreatedAt: stamp(d.CreatedAt), UpdatedAt: stamp(d.UpdatedAt)}
 	if d.Status == deposit.Confirmed || d.Status == deposit.Deducted {
 		v.Consumed = &d.Consumed
 	}
@@ -45,7 +46,7 @@ func viewDepositForOperator(d *deposit.Record) operatorDeposit {
 	return v
 }
 
-// listDeposits answers GET /ops/v1/deposits, the earliest deadline first.
+// listDeposits answers GET /ops/v1/deposits, the earliest deadline first. Each item carries the entity tag that its extension must bring.
 func (o *operate) listDeposits(ctx context.Context, r *Request, _ caller) (*Response, error) {
 	q := r.Query()
 	filter := deposit.Filter{ActivityID: q.Text("activityId"), Status: deposit.Status(q.OneOf("status", string(deposit.Frozen),
@@ -53,13 +54,7 @@ func (o *operate) listDeposits(ctx context.Context, r *Request, _ caller) (*Resp
 	if filter.ActivityID != "" && !isID(filter.ActivityID) {
 		q.Break("activityId", "BAD_FORMAT", "1 to 64 letters, digits, - and _")
 	}
-	if text := q.Text("dueBefore"); text != "" {
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			q.Break("dueBefore", "BAD_FORMAT", "an instant with a zone, such as 2026-11-11T12:00:00Z")
-		}
-		filter.DueBefore = at
-	}
+	filter.DueBefore, _ = q.instant("dueBefore")
 	cursor, limit := q.Text("cursor"), q.Limit()
 	if err := q.Finish(); err != nil {
 		return nil, err

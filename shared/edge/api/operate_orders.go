@@ -107,8 +107,9 @@ func (o *operate) getOrder(ctx context.Context, r *Request, _ caller) (*Response
 		return nil, err
 	}
 	v := viewOrderForOperator(it.order, it.now)
-	v.orderView = o.orders.whole(ctx, it)
-	tag, err := v.tag()
+	var complete bool
+	v.orderView, complete = o.orders.whole(ctx, it)
+	tag, err := v.tag(complete)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +126,9 @@ func (o *operate) reserved(ctx context.Context, id sale.OrderID) (found, error) 
 }
 
 // tag is the entity tag of what the order says to operators, whenever it is said.
-func (v operatorOrder) tag() (string, error) {
+func (v operatorOrder) tag(complete bool) (string, error) {
 	v.Now, v.PollAfterMs = "", 0
-	return contentTag(v)
+	return orderTag(v, complete)
 }
 
 // markOrderPaid answers POST /ops/v1/orders/{orderId}/payment: an operator says that an order was paid, under their reference.
@@ -202,6 +203,6 @@ func (o *operate) answerOrder(ctx context.Context, changed *order.Order) (*Respo
 		return nil, err
 	}
 	v := viewOrderForOperator(changed, now)
-	v.orderView = o.orders.whole(ctx, found{changed, now})
+	v.orderView, _ = o.orders.whole(ctx, found{changed, now})
 	return JSON(http.StatusOK, v)
 }

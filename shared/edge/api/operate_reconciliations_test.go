@@ -145,3 +145,24 @@ func TestReconciliationOfAllIsTheRunThatWaits(t *testing.T) {
 		t.Errorf("%s", all.text)
 	}
 }
+
+func TestReconciliationAskedForWhileOneRunsIsThatOne(t *testing.T) {
+	t.Parallel()
+	w := newOpsWorld(t, "")
+	w.publish(nil)
+	for _, c := range []struct{ theirs, of, wish string }{
+		{"theirs-of-one", w.id, fmt.Sprintf(`{"activityId":%q,"mode":"DRY_RUN"}`, w.id)},
+		{"theirs-of-all", "", `{"mode":"DRY_RUN"}`},
+	} {
+		now := time.Now().UTC()
+		if _, err := w.deps.DB.ExecContext(t.Context(), `INSERT INTO reconcile_run (run_id, mode, cause, activity_id, status, created_at, started_at,
+ updated_at) VALUES (?, 'REPAIR', 'SCHEDULE', ?, 'RUNNING', ?, ?, ?)`, c.theirs, c.of, now, now, now); err != nil {
+			t.Fatal(err)
+		}
+		got := w.must(202, "POST", "/ops/v1/reconciliations", c.wish)
+		if got.body["reconciliationId"] != c.theirs || got.body["status"] != "RUNNING" || got.body["mode"] != "REPAIR" ||
+			got.header["Location"] != "/ops/v1/reconciliations/"+c.theirs {
+			t.Errorf("%v %s", got.header, got.text)
+		}
+	}
+}

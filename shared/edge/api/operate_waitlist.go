@@ -55,19 +55,20 @@ func (o *operate) listWaitlist(ctx context.Context, r *Request, _ caller) (*Resp
 		return nil, err
 	}
 	answer := page[operatorEntryView]{Items: []operatorEntryView{}}
+	if len(list) > limit {
+		list = list[:limit]
+		answer.NextCursor = list[limit-1].Turn().String()
+	}
+	places, err := waitlist.Places(ctx, o.DB, list, now)
+	if err != nil {
+		return nil, err
+	}
 	for i := range list {
 		e := &list[i]
-		if i == limit {
-			answer.NextCursor = list[i-1].Turn().String()
-			break
-		}
-		own, err := viewWaiting(ctx, o.DB, a, e, now)
-		if err != nil {
-			return nil, err
-		}
+		place := places[e.ID]
 		answer.Items = append(answer.Items, operatorEntryView{EntryID: e.ID.String(), UserID: e.UserID, TicketType: e.TicketType,
-			Quantity: e.Quantity, Status: e.Status, Reason: e.Reason, Place: own.Position, Why: own.Why, Attempt: e.Attempt,
-			Offer: own.Offer, PassedSince: optStamp(e.PassedSince), SavingSince: optStamp(e.SavingSince), JoinedAt: own.JoinedAt})
+			Quantity: e.Quantity, Status: e.Status, Reason: e.Reason, Place: place.Position, Why: e.Why(a, place, now), Attempt: e.Attempt,
+			Offer: offerOf(e), PassedSince: optStamp(e.PassedSince), SavingSince: optStamp(e.SavingSince), JoinedAt: stamp(e.JoinedAt)})
 	}
 	return JSON(http.StatusOK, answer)
 }

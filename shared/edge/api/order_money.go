@@ -39,22 +39,42 @@ type orderMoney struct {
 	deposit *deposit.Record
 }
 
-// readMoney reads what belongs to the money of orders.
-func readMoney(ctx context.Context, q sqltx.Querier, orders []sale.OrderID) (map[sale.OrderID]orderMoney, error) {
-	payments, err := payment.LatestOf(ctx, q, orders)
+// readMoney reads what belongs to the money of orders. It asks only for what an order may have, for clients ask for an UNPAID one again and
+// again: such an order holds a deposit and was never paid, or, with a deadline, waits for its payment and holds none yet.
+func readMoney(ctx context.Context, q sqltx.Querier, orders []order.Order) (map[sale.OrderID]orderMoney, error) {
+	var payable, refundable, seats []sale.OrderID
+	for i := range orders {
+		switch o := &orders[i]; {
+		case o.Status == order.Reserved:
+		case o.Status == order.Unpaid && o.PayDeadline == nil:
+			seats = append(seats, o.ID)
+		case o.Status == order.Unpaid:
+			payable = append(payable, o.ID)
+		default:
+			payable, refundable, seats = append(payable, o.ID), append(refundable, o.ID), append(seats, o.ID)
+		}
+	}
+	payments, err := payment.LatestOf(ctx, q, payable)
 	if err != nil {
 		return nil, err
 	}
-	refunds, err := payment.RefundsOf(ctx, q, orders)
+	for i := range orders {
+		// A success that did not pay its order goes back: the sale was called off. Or the cache does not know yet that it did.
+		if o := &orders[i]; o.Status == order.Unpaid && payments[o.ID].Status == payment.Succeeded {
+			refundable = append(refundable, o.ID)
+		}
+	}
+	refunds, err := payment.RefundsOf(ctx, q, refundable)
 	if err != nil {
 		return nil, err
 	}
-	deposits, err := deposit.GetMany(ctx, q, orders)
+	deposits, err := deposit.GetMany(ctx, q, seats)
 	if err != nil {
 		return nil, err
 	}
 	out := make(map[sale.OrderID]orderMoney, len(orders))
-	for _, id := range orders {
+	for i := range orders {
+		id := orders[i].ID
 		m := orderMoney{refunds: refunds[id]}
 		if p, found := payments[id]; found {
 			m.payment = &p
@@ -68,13 +88,10 @@ func readMoney(ctx context.Context, q sqltx.Querier, orders []sale.OrderID) (map
 }
 
 // viewWhole writes an order as it stands at an instant of the deciding clock, with all that belongs to its money. One that is only a
-// reservation, or costs nothing and has no deposit, has nothing of that.
+// reservation has nothing of that.
 func viewWhole(ctx context.Context, q sqltx.Querier, o *order.Order, now time.Time) (orderView, error) {
 	v := viewOrder(o, now)
-	if o.Status == order.Reserved {
-		return v, nil
-	}
-	m, err := readMoney(ctx, q, []sale.OrderID{o.ID})
+	m, err := readMoney(ctx, q, []order.Order{*o})
 	if err != nil {
 		return v, err
 	}

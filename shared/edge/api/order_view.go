@@ -92,8 +92,17 @@ func pollAfter(o *order.Order, now time.Time) time.Duration {
 }
 
 // tag is the entity tag of what the order says, whenever it is said.
-func (v orderView) tag() (string, error) {
+func (v orderView) tag(complete bool) (string, error) {
 	v.Now, v.PollAfterMs = "", 0
+	return orderTag(v, complete)
+}
+
+// orderTag gives an order that is told without its money another tag than the same order that has none: whether it is unchanged nobody
+// knows.
+func orderTag(v any, complete bool) (string, error) {
+	if !complete {
+		return contentTag([]any{v})
+	}
 	return contentTag(v)
 }
 

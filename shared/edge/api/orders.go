@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"holdfast/shared/edge"
@@ -52,6 +53,23 @@ func (o *orders) find(ctx context.Context, f *sale.Facts, id sale.OrderID) (foun
 	return found{}, rowErr
 }
 
+// unwritten finds a user's order that a call found no row of: a reservation, so far. It returns order.ErrNotFound for an id that nobody
+// knows and for what is another's.
+func (o *orders) unwritten(ctx context.Context, id sale.OrderID, userID string) (*order.Order, error) {
+	f, err := o.facts.ofOrder(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	it, err := o.find(ctx, f, id)
+	if err != nil {
+		return nil, err
+	}
+	if it.order.UserID != userID {
+		return nil, order.ErrNotFound
+	}
+	return it.order, nil
+}
+
 var errNotCached = errors.New("api: the order is not cached")
 
 // cached reads an order from the cache; any error means: look elsewhere.
@@ -74,15 +92,19 @@ func (o *orders) cached(ctx context.Context, activityID string, id sale.OrderID)
 }
 
 // whole writes a found order with all that belongs to its money, which MySQL alone has. While that cannot be asked, the order is told
-// without: what it costs and where it stands is in the order itself.
-func (o *orders) whole(ctx context.Context, it found) orderView {
+// without, which complete says: what it costs and where it stands is in the order itself. One that may be being paid is then to be asked
+// for again, since nobody knows whether it is.
+func (o *orders) whole(ctx context.Context, it found) (v orderView, complete bool) {
 	ctx, cancel := context.WithTimeout(ctx, rowBudget)
 	defer cancel()
 	v, err := viewWhole(ctx, o.d.DB, it.order, it.now)
 	if err != nil {
 		o.d.Log.WarnContext(ctx, "an order is told without its payment", "orderId", it.order.ID, "error", edge.Loggable(err))
+		if it.order.Status == order.Unpaid {
+			v.PollAfterMs = (pollExpired + rand.N(pollExpired)).Milliseconds()
+		}
 	}
-	return v
+	return v, err == nil
 }
 
 // row reads an order from MySQL. It returns order.ErrNotFound without one.

@@ -16,37 +16,23 @@ import (
 	"holdfast/shared/idempotency"
 	"holdfast/shared/order"
 	"holdfast/shared/payment"
-	"holdfast/shared/sale"
 )
-
-// payRoute names the call in the keys that are kept for it; the order stands in the hash.
-const payRoute = "POST /v1/orders/{orderId}/payment"
 
 // pay answers POST /v1/orders/{orderId}/payment.
 type pay struct {
 	edge.Deps
 	orders *orders
-	facts  *facts
 }
 
 // NewPayOrder builds POST /v1/orders/{orderId}/payment: the order PAID, or a payment by the provider that is under way. It takes DB,
 // Stock, Checkout, Claims and Log.
 func NewPayOrder(d edge.Deps) lambda.Handler {
-	kept := newFacts(d)
-	h := &pay{d, &orders{d: d, facts: kept}, kept}
+	h := &pay{d, &orders{d: d, facts: newFacts(d)}}
 	return serve(d, "pay-order", payBudget, h.answer)
 }
 
 func (h *pay) answer(ctx context.Context, r *Request) (*Response, error) {
-	user, err := r.userID(h.Claims)
-	if err != nil {
-		return nil, err
-	}
-	text, err := r.idempotencyKey()
-	if err != nil {
-		return nil, err
-	}
-	id, err := pathOrder(r)
+	c, err := r.orderCall(h.Claims, "POST /v1/orders/{orderId}/payment", r.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +45,7 @@ func (h *pay) answer(ctx context.Context, r *Request) (*Response, error) {
 	if err := f.Finish(); err != nil {
 		return nil, err
 	}
-	wish := &checkout.Wish{Key: idempotency.Key{User: user, Route: payRoute, Key: text}, Hash: orderHash(id, r.Body), Answer: keepView}
-	in := checkout.Paying{OrderID: id, UserID: user, Key: text, Wish: wish}
+	in := checkout.Paying{OrderID: c.id, UserID: c.user, Key: c.wish.Key.Key, Wish: c.wish}
 	if returnURL != nil {
 		in.ReturnURL = *returnURL
 	}
@@ -71,10 +56,7 @@ func (h *pay) answer(ctx context.Context, r *Request) (*Response, error) {
 	if err != nil {
 		return nil, h.refused(ctx, &in, err)
 	}
-	if wish.Kept != nil {
-		return replay(wish.Kept), nil
-	}
-	return h.show(ctx, o, http.StatusOK, nil)
+	return c.answer(ctx, h.Deps, o)
 }
 
 // checkReturnURL wants an absolute address that a browser can be sent to.
@@ -89,12 +71,6 @@ func checkReturnURL(f *Fields, method string, returnURL *string) {
 	if method == string(payment.ByWallet) {
 		f.Break("returnUrl", "NOT_ALLOWED", "only with the method PROVIDER")
 	}
-}
-
-// orderHash is the fingerprint of a body that belongs to an order: with another order the same key names another wish.
-func orderHash(id sale.OrderID, body []byte) idempotency.BodyHash {
-	inner := idempotency.Hash(body)
-	return idempotency.Hash(append(id[:], inner[:]...))
 }
 
 // keepView is the answer that a key of an order's call keeps: the order with all that belongs to its money, as the transaction leaves it.
@@ -120,7 +96,7 @@ func (h *pay) byProvider(ctx context.Context, in checkout.Paying) (*Response, er
 	return h.show(ctx, o, status, in.Wish)
 }
 
-// show answers the order as it stands; wish is that of a call which may have been answered before.
+// show answers the order as it stands, to a call that may have been answered before.
 func (h *pay) show(ctx context.Context, o *order.Order, status int, wish *checkout.Wish) (*Response, error) {
 	now, err := h.DB.Now(ctx, h.DB)
 	if err != nil {
@@ -131,7 +107,7 @@ func (h *pay) show(ctx context.Context, o *order.Order, status int, wish *checko
 		return nil, err
 	}
 	response, err := JSON(status, v)
-	if err == nil && wish != nil && wish.Kept != nil {
+	if err == nil && wish.Kept != nil {
 		response.Header["Idempotency-Replayed"] = "true"
 	}
 	return response, err
@@ -142,18 +118,11 @@ func (h *pay) refused(ctx context.Context, in *checkout.Paying, err error) error
 	if !errors.Is(err, order.ErrNotFound) {
 		return payFault(err)
 	}
-	f, ferr := h.facts.ofOrder(ctx, in.OrderID)
-	if ferr != nil {
-		return ferr
+	o, err := h.orders.unwritten(ctx, in.OrderID, in.UserID)
+	if err != nil {
+		return err
 	}
-	it, ferr := h.orders.find(ctx, f, in.OrderID)
-	switch {
-	case ferr != nil && !errors.Is(ferr, order.ErrNotFound):
-		return ferr
-	case ferr != nil, it.order.UserID != in.UserID:
-		return order.ErrNotFound
-	}
-	return fault.New(fault.OrderNotPayable, "The order is %s: only one that is UNPAID can be paid. Ask for it until it is.", it.order.Status)
+	return fault.New(fault.OrderNotPayable, "The order is %s: only one that is UNPAID can be paid. Ask for it until it is.", o.Status)
 }
 
 // payFault gives the refusals of a payment their words.

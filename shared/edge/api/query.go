@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Page sizes of lists.
@@ -61,6 +62,20 @@ func (q *Query) Limit() int {
 		return defaultLimit
 	}
 	return n
+}
+
+// instant reads an instant by the rules of bodies: RFC 3339 with a zone, cut to milliseconds. A plus sign that the client forgot to
+// escape has become a space, and there is no other space in an instant.
+func (q *Query) instant(name string) (at time.Time, given bool) {
+	text := q.Text(name)
+	if text == "" {
+		return time.Time{}, false
+	}
+	at, err := time.Parse(time.RFC3339Nano, strings.Replace(text, " ", "+", 1))
+	if err != nil || at.Year() < 2000 || at.Year() > 9000 || strings.Contains(text, ",") {
+		q.Break(name, "BAD_TIME", "RFC 3339 with a zone, such as 2030-01-31T10:00:00Z")
+	}
+	return at.UTC().Truncate(time.Millisecond), true
 }
 
 // Break notes a broken rule of a parameter.

@@ -2,11 +2,13 @@ package api
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/shopspring/decimal"
 
+	"holdfast/shared/audit"
 	"holdfast/shared/checkout"
 	"holdfast/shared/deposit"
 	"holdfast/shared/sale"
@@ -76,8 +78,13 @@ func TestDepositSeatIsPromisedFrozenAndConfirmed(t *testing.T) {
 		t.Errorf("confirmed: %s", first.text)
 	}
 	again := w.call(confirm, act("u", "c", id, "confirmation"))
-	if again.text != first.text && again.str("status") != "PAID" || again.header["Idempotency-Replayed"] != "true" {
-		t.Errorf("the same key: %v %s", again.header, again.text)
+	w.expect(again, 200, "")
+	if again.header["Idempotency-Replayed"] != "true" {
+		t.Errorf("the same key: %v", again.header)
+	}
+	delete(first.body, "now") // the one thing that may be another
+	if delete(again.body, "now"); !reflect.DeepEqual(again.body, first.body) {
+		t.Errorf("first %s\nthe same key %s", first.text, again.text)
 	}
 	if other := w.call(confirm, act("u", "d", id, "confirmation")); other.status != 200 || other.str("status") != "PAID" {
 		t.Errorf("another key: %d %s", other.status, other.text)
@@ -85,6 +92,19 @@ func TestDepositSeatIsPromisedFrozenAndConfirmed(t *testing.T) {
 	if purse := w.purse("u"); purse != "0.00 0.00" {
 		t.Errorf("u has %s", purse)
 	}
+}
+
+func TestConfirmationOfASeatThatIsOnlyReservedSaysSoToItsBuyerAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.sale(depositSeats)
+	topUp(t, w.d.DB.Run, "u", "25.00")
+	id := w.call(NewReserveTicket(w.d), wish(a, "u", "k", two)).str("orderId")
+	confirm := NewConfirmDeposit(w.d)
+	w.expect(w.call(confirm, act("u", "c", id, "confirmation")), 409, "DEPOSIT_NOT_FROZEN")
+	w.expect(w.call(confirm, act("v", "c", id, "confirmation")), 404, "ORDER_NOT_FOUND")
+	w.consume()
+	w.expect(w.call(confirm, act("u", "c", id, "confirmation")), 200, "") // a refusal is not remembered
 }
 
 func TestConfirmationRefusesWhatIsNotToBeConfirmed(t *testing.T) {
@@ -145,6 +165,85 @@ func TestBuyerWithTooLittleMoneyIsToldAtOnceAndHoldsNothing(t *testing.T) {
 	again := w.call(h, wish(a, "u", "k", one)) // the money is gone into this very wish
 	w.expect(again, 202, "")
 	w.expect(w.call(h, wish(a, "u", "k2", one)), 402, "INSUFFICIENT_BALANCE")
+}
+
+// Who is sent to top up for a sale that would refuse anyway has done so for nothing.
+func TestRefusalOfTheSaleIsHeardBeforeThatOfTheWallet(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	perUser := func(limit int) func(*sale.Activity) { return func(a *sale.Activity) { a.PerUserLimit = limit } }
+	units := func(n int) func(*sale.Activity) {
+		return func(a *sale.Activity) { a.TicketTypes[0].Capacity, a.TicketTypes[0].Buckets = n, 1 }
+	}
+	bought := func(w *world, a *sale.Activity, user string) {
+		topUp(t, w.d.DB.Run, user, "3.75")
+		w.expect(w.call(NewReserveTicket(w.d), wish(a, user, "before", one)), 202, "")
+		w.consume()
+	}
+	nothing := func(*world, *sale.Activity) {}
+	for _, c := range []struct {
+		name, code string
+		status     int
+		change     func(*sale.Activity)
+		before     func(w *world, a *sale.Activity)
+		extra      string
+	}{
+		{"it sells later", "SALE_NOT_STARTED", 409, func(a *sale.Activity) { a.OpensAt = now.Add(30 * time.Minute) }, nothing, "opensAt"},
+		{"it is over", "SALE_ENDED", 409, func(a *sale.Activity) { a.ClosesAt = now.Add(-time.Minute) }, nothing, "closesAt"},
+		{"it is suspended", "SALE_SUSPENDED", 409, units(3), func(w *world, a *sale.Activity) { w.become(a, sale.Suspended) }, ""},
+		{"it is closed", "SALE_CLOSED", 409, units(3), func(w *world, a *sale.Activity) { w.become(a, sale.Closed) }, ""},
+		{"it is not loaded", "SALE_NOT_READY", 503, units(3), func(w *world, a *sale.Activity) {
+			if err := w.sure.Del(t.Context(), "hf:{"+a.ID+"}:rules").Err(); err != nil {
+				t.Fatal(err)
+			}
+		}, ""},
+		{"one order is all that u may have", "ALREADY_RESERVED", 409, perUser(1), func(w *world, a *sale.Activity) { bought(w, a, "u") }, "orderId"},
+		{"u may have two", "PURCHASE_LIMIT", 409, perUser(2), func(w *world, a *sale.Activity) { bought(w, a, "u") }, "held"},
+		{"too few are left", "INSUFFICIENT_STOCK", 409, units(2), func(w *world, a *sale.Activity) { bought(w, a, "v") }, "shortage"},
+		{"others wait", "INSUFFICIENT_STOCK", 409, units(3), func(w *world, a *sale.Activity) {
+			if _, err := w.d.Stock.AddWaiters(t.Context(), a.ID, "STANDARD", []sale.EntryID{{1}}); err != nil {
+				t.Fatal(err)
+			}
+		}, "shortage"},
+		{"it would sell", "INSUFFICIENT_BALANCE", 402, units(3), nothing, "deposit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			a := w.sale(depositSeats, c.change)
+			c.before(w, a)
+			stands := w.entries(a)
+			got := w.call(NewReserveTicket(w.d), wish(a, "u", "k", two))
+			w.expect(got, c.status, c.code)
+			if c.extra != "" && got.body[c.extra] == nil {
+				t.Errorf("%s is not told: %s", c.extra, got.text)
+			}
+			if n := w.entries(a); n != stands {
+				t.Errorf("the log had %d fields and has %d", stands, n)
+			}
+		})
+	}
+}
+
+// become changes the state of an activity.
+func (w *world) become(a *sale.Activity, to sale.Status) {
+	w.t.Helper()
+	if _, _, err := w.d.Catalog.Transition(w.t.Context(), a.ID, to, audit.Entry{Operator: "op", RequestID: "r"}); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.d.Reconcile.ApplyRules(w.t.Context(), a.ID); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// entries counts what the log of an activity holds.
+func (w *world) entries(a *sale.Activity) int64 {
+	w.t.Helper()
+	n, err := w.sure.HLen(w.t.Context(), "hf:{"+a.ID+"}:log").Result()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
 }
 
 func TestOldHintOfPlentyIsCorrectedByTheBatch(t *testing.T) {

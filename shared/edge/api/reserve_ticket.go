@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"holdfast/shared/checkout"
 	"holdfast/shared/edge"
 	"holdfast/shared/fault"
 	"holdfast/shared/order"
@@ -68,12 +69,15 @@ func (h *reserve) answer(ctx context.Context, r *Request) (*Response, error) {
 	}
 	wish := stock.ReserveRequest{OrderID: f.OrderID(user, key), UserID: user, TicketType: ticketType, Quantity: quantity}
 	if f.Kind == sale.Deposit {
-		if err := h.afford(ctx, f, &wish); err != nil {
-			return nil, err
-		}
-		again, cancel := context.WithTimeout(ctx, stockBudget) // MySQL may have used the first one up
+		enough := h.affords(ctx, f, &wish)
+		// MySQL may have used the first budget up. What Redis may take is the same in all, the hint about the balance included.
+		again, cancel := context.WithTimeout(ctx, stockBudget-checkout.HintBudget)
 		defer cancel()
-		stockCtx = again
+		if stockCtx = again; !enough {
+			if err := h.refuseShort(stockCtx, f, &wish); err != nil {
+				return nil, err
+			}
+		}
 	}
 	reserved, err := h.Stock.Reserve(stockCtx, f, wish)
 	if err != nil {

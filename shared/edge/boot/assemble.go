@@ -143,27 +143,24 @@ func Assemble(db *sql.DB, cache redis.UniversalClient, carrier *queue.SQS, offse
 // Connect gives functions what they call beside the stores and the queue of orders, and has every checkout start workflows and wake the
 // sender of notices. It is called before the first event, if at all.
 func Connect(d *edge.Deps, o Outside) {
-	d.Provider, d.WebhookSecret = o.Provider, o.WebhookSecret
-	if o.Provider != nil && d.Checkout != nil {
-		d.Checkout.ChargeBy(o.Provider)
-	}
-	if o.Workflows != nil {
-		d.Workflows = o.Workflows
-		if d.Checkout != nil {
-			d.Checkout.StartBy(o.Workflows.Start)
-		}
-	}
+	d.WebhookSecret = o.WebhookSecret
 	if o.Topic != nil {
 		d.Topic = o.Topic
 	}
 	if o.Exports != nil {
 		d.Exports = o.Exports
 	}
+	if d.Checkout == nil {
+		return
+	}
+	if o.Provider != nil {
+		d.Checkout.ChargeBy(o.Provider)
+	}
+	if o.Workflows != nil {
+		d.Checkout.StartBy(o.Workflows.Start)
+	}
 	if o.Bell != nil {
-		d.Bell = o.Bell
-		if d.Checkout != nil {
-			d.Checkout.RingBy(o.Bell.Ring)
-		}
+		d.Checkout.RingBy(o.Bell.Ring)
 	}
 }
 

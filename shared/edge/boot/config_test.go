@@ -63,7 +63,7 @@ func TestAProviderIsReachedOnlyWhereOneIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	clients, err := Open(c)
-	if d := clients.Deps(c.Claims); err != nil || d.Provider != nil || d.WebhookSecret != nil {
+	if d := clients.Deps(c.Claims); err != nil || clients.Outside.Provider != nil || d.WebhookSecret != nil {
 		t.Errorf("without a provider: %+v, %v", d, err)
 	}
 	t.Setenv("HOLDFAST_PROVIDER_URL", "https://provider.example.com")
@@ -76,7 +76,7 @@ func TestAProviderIsReachedOnlyWhereOneIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := clients.Deps(c.Claims)
-	if key, err := d.WebhookSecret(t.Context()); d.Provider == nil || string(key) != "key-of-the-test" || err != nil {
+	if key, err := d.WebhookSecret(t.Context()); clients.Outside.Provider == nil || string(key) != "key-of-the-test" || err != nil {
 		t.Errorf("with a provider: %+v, %q, %v", d, key, err)
 	}
 }

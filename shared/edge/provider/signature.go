@@ -18,7 +18,7 @@ const (
 // Tolerance is how far the clocks of both sides may be apart, and how long a call is on its way at most.
 const Tolerance = 5 * time.Minute
 
-// Errors of Verify.
+// What CheckSignature and CheckAge return.
 var (
 	ErrBadSignature = errors.New("provider: the signature is not of this timestamp and body")
 	ErrStale        = errors.New("provider: the timestamp is too far from now")
@@ -47,7 +47,7 @@ func CheckSignature(key []byte, body []byte, timestamp, signature string) error 
 	return nil
 }
 
-// CheckAge returns ErrStale unless a timestamp, whose signature is good, is near now.
+// CheckAge returns ErrStale unless a timestamp, whose signature is good, is near now, and ErrBadSignature for a text that is no number.
 func CheckAge(timestamp string, now time.Time) error {
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil {

@@ -22,7 +22,8 @@ type Bell struct {
 // NewBell makes the bell of a queue of send-notices, given by its URL. client is asked at each call, so that it can be made at the first.
 func NewBell(client func() *sqs.Client, url string) *Bell { return &Bell{client: client, url: url} }
 
-// Ring implements edge.Bell.
+// Ring has send-notices look for notices that are due. It makes one attempt and ends with ctx; an error loses nothing, since the notices
+// are rows, and the minute pass rings too.
 func (b *Bell) Ring(ctx context.Context) error {
 	return trace.Call(ctx, "SQS", func(ctx context.Context) error {
 		if _, err := b.client().SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &b.url, MessageBody: aws.String(look)}); err != nil {

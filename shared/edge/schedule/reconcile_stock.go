@@ -26,12 +26,17 @@ func NewReconcileStock(d edge.Deps) lambda.Handler {
 	pass := reconcile.NewReconcileStock(d.Reconcile, reconcile.ReconcileConfig{})
 	run := func(ctx context.Context) (sum stockSummary, err error) {
 		sum.ReconcileSummary, err = pass.Run(ctx)
-		made, certifyErr := certificate.Run(ctx, d.DB, d.Stock, passBudget)
-		sum.Certificates = made
-		resumed, moneyErr := money.Resume(ctx, d.DB, d.Metrics, money.Config{})
-		if resumed.RoundID != "" {
-			sum.Money = &resumed
-		}
+		certifyErr := reconcile.InTimeLeft(ctx, func() (err error) {
+			sum.Certificates, err = certificate.Run(ctx, d.DB, d.Stock, passBudget)
+			return err
+		})
+		moneyErr := reconcile.InTimeLeft(ctx, func() error {
+			resumed, err := money.Resume(ctx, d.DB, d.Metrics, money.Config{})
+			if resumed.RoundID != "" {
+				sum.Money = &resumed
+			}
+			return err
+		})
 		return sum, errors.Join(err, certifyErr, moneyErr)
 	}
 	return &job[stockSummary]{Deps: d, name: "reconcile-stock", run: run}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,10 +14,12 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
+	"holdfast/infra/local/s3"
 	"holdfast/shared/audit"
 	"holdfast/shared/checkout"
 	"holdfast/shared/edge"
 	"holdfast/shared/edge/boot"
+	"holdfast/shared/edge/objects"
 	"holdfast/shared/edge/schedule"
 	"holdfast/shared/metric"
 	"holdfast/shared/money"
@@ -171,6 +174,22 @@ func TestAPassWithoutTheDatabaseIsAnErrorOfTheFunction(t *testing.T) {
 	for name, h := range map[string]lambda.Handler{"expire-orders": schedule.NewExpireOrders(w.d), "compensate-orders": schedule.NewCompensateOrders(w.d)} {
 		if _, err := h.Invoke(context.Background(), []byte(`{}`)); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What a pass does after its main part may find the time used up: the next pass goes on, and nothing has failed.
+func TestAPassWhoseTimeIsUsedUpIsNoErrorOfTheFunction(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := httptest.NewServer(s3.New(nil))
+	t.Cleanup(server.Close)
+	w.d.Exports = objects.New(boot.LocalConfig(server.URL), "files", time.Now)
+	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	for name, h := range map[string]lambda.Handler{"compensate-orders": schedule.NewCompensateOrders(w.d), "reconcile-stock": schedule.NewReconcileStock(w.d)} {
+		if answer, err := h.Invoke(over, []byte(`{}`)); err != nil {
+			t.Errorf("%s: %s, %v", name, answer, err)
 		}
 	}
 }

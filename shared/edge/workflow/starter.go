@@ -65,8 +65,9 @@ func wholeSecond(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// StartDeposit implements edge.Workflows. An instant that has passed is no mistake: its wait ends at once. It returns ErrTooFar, or the
-// error of the service.
+// StartDeposit starts the execution of a deposit, which reminds the buyer and settles at the deadline. One that was started before counts
+// as started. It makes one attempt and ends with ctx; an error loses nothing, since the row is the record, and the minute pass does what is
+// overdue. An instant that has passed is no mistake: its wait ends at once. It returns ErrTooFar, or the error of the service.
 func (s *Starter) StartDeposit(ctx context.Context, e deposit.Execution) error {
 	if e.Deadline.Sub(s.now()) > longestExecution {
 		return fmt.Errorf("%w: %s", ErrTooFar, wholeSecond(e.Deadline))

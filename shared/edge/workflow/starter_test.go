@@ -230,32 +230,30 @@ func TestABatchIsStartedWhole(t *testing.T) {
 	}
 }
 
-func TestAServiceThatThrottlesIsReportedAndCostsNoMoreThanItsTime(t *testing.T) {
+func TestAServiceThatDoesNotStartHoldsABatchUpForABoundedTimeAndIsReported(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t)
-	m.starts = sqs.Refuse
-	list := make([]deposit.Execution, 20)
-	for i := range list {
-		list[i] = deposit.Execution{OrderID: orderID(byte(i)), RemindAt: m.now(), Deadline: m.now()}
-	}
-	err := m.starter.Start(t.Context(), list)
-	if err == nil || !strings.Contains(err.Error(), "20 of 20") || !strings.Contains(err.Error(), "ThrottlingException") {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestAServiceThatNeverAnswersHoldsABatchUpForABoundedTime(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	m.starts = sqs.Hang
-	list := make([]deposit.Execution, 40)
-	for i := range list {
-		list[i] = deposit.Execution{OrderID: orderID(byte(i)), RemindAt: m.now(), Deadline: m.now()}
-	}
-	began := time.Now()
-	err := m.starter.Start(t.Context(), list)
-	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "40 of 40") || took > 9*time.Second {
-		t.Errorf("after %v: %v", took, err)
+	for _, c := range []struct {
+		name string
+		mode sqs.Mode
+		says string
+	}{{"throttles", sqs.Refuse, "ThrottlingException"}, {"never answers", sqs.Hang, "deadline exceeded"}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.starts = c.mode
+			list := make([]deposit.Execution, 40)
+			for i := range list {
+				list[i] = deposit.Execution{OrderID: orderID(byte(i)), RemindAt: m.now(), Deadline: m.now()}
+			}
+			began := time.Now()
+			err := m.starter.Start(t.Context(), list)
+			if err == nil || !strings.Contains(err.Error(), "40 of 40") || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("it is reported as %v", err)
+			}
+			if took := time.Since(began); took > 9*time.Second { // three times what the code allows itself
+				t.Errorf("it took %v", took)
+			}
+		})
 	}
 }
 

@@ -43,8 +43,13 @@ type world struct {
 
 func newWorld(t testing.TB, capacity int) *world {
 	t.Helper()
+	return newWorldOn(t, testenv.MySQLDSN(t), capacity)
+}
+
+func newWorldOn(t testing.TB, dsn string, capacity int) *world {
+	t.Helper()
 	w := &world{TB: t, m: newMachine(t)}
-	db, err := sqltx.Open(testenv.MySQLDSN(t))
+	db, err := sqltx.Open(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +65,7 @@ func newWorld(t testing.TB, capacity int) *world {
 		"record-workflow-failure": workflow.NewRecordWorkflowFailure(w.d)}
 
 	now, ratio := time.Now(), decimal.RequireFromString("0.3")
-	w.deadline = now.Add(48 * time.Hour).UTC().Truncate(time.Second)
+	w.deadline = now.Add(48 * time.Hour).Truncate(time.Second)
 	draft := sale.Activity{ID: testenv.ActivityID(t), Kind: sale.Deposit, Mode: sale.Live, Title: "An evening", OpensAt: now.Add(-time.Hour),
 		ClosesAt: now.Add(24 * time.Hour), PerUserLimit: 1, PayWindow: time.Minute, Currency: "CNY",
 		TicketTypes: []sale.TicketType{{ID: "SEAT", Title: "Seat", Price: yuan("100.00"), Capacity: capacity, Buckets: min(capacity, 16)}},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"holdfast/shared/reconcile/invariant"
+	"holdfast/shared/reconcile/money"
 	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
 )
@@ -35,7 +36,15 @@ type Certificate struct {
 	Exact      bool       `json:"exact"`    // both stores are claimed to be exactly equal
 	InFlight   int        `json:"inFlight"` // orders and adjustments on their way between the stores
 	Equations  []Equation `json:"equations"`
+	Ledger     *Ledger    `json:"ledger,omitempty"` // absent until the accounts were compared for the first time
 	Hash       string     `json:"hash"`
+}
+
+// Ledger is what the newest complete round over the money of all sales found: whether every account is the sum of its entries and what
+// orders, deposits, payments and refunds demand of it, and all of them together are 0. That cannot be said of one sale alone.
+type Ledger struct {
+	ComparedAt  string `json:"comparedAt"`  // MySQL's clock, RFC 3339 in UTC with milliseconds
+	Differences int    `json:"differences"` // without what a person has left alone
 }
 
 // Equation is one thing that must hold, with both sides as found.
@@ -61,11 +70,20 @@ func Make(ctx context.Context, db *sqltx.DB, st *stock.Store, activityID string)
 	if err != nil {
 		return nil, err
 	}
-	return of(reading.Report(nil))
+	c := of(reading.Report(nil))
+	last, err := money.LastRound(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	if last != nil {
+		c.Ledger = &Ledger{ComparedAt: last.At.UTC().Format(timeLayout), Differences: last.Differences}
+	}
+	c.Hash, err = c.Sum()
+	return c, err
 }
 
-// of turns a report into a certificate. The equation over promises needs a journal, which the stores do not have.
-func of(report *invariant.Report) (*Certificate, error) {
+// of turns a report into a certificate without a hash. The equation over promises needs a journal, which the stores do not have.
+func of(report *invariant.Report) *Certificate {
 	c := &Certificate{ActivityID: report.ActivityID, At: report.At.UTC().Format(timeLayout), Seq: strconv.FormatInt(report.Seq, 10),
 		Verdict: Pass, Exact: report.Exact(), InFlight: report.InFlight}
 	for _, e := range report.Equations {
@@ -78,9 +96,7 @@ func of(report *invariant.Report) (*Certificate, error) {
 		}
 		c.Equations = append(c.Equations, one)
 	}
-	var err error
-	c.Hash, err = c.Sum()
-	return c, err
+	return c
 }
 
 // Sum computes what Hash must be, as the package comment says.

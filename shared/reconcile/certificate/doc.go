@@ -7,8 +7,9 @@
 // only when the sale is suspended or closed and nothing is on its way. L, that no promise is lost, cannot be seen from the stores: its
 // equation says what can be, that no known reservation is past its grace without a final state.
 //
-// Money is counted in hundredths of the activity's currency. HOUSE and the other accounts belong to all sales: what this one moved is
-// compared order by order, and the accounts of its currency as a whole.
+// Money is counted in hundredths of the activity's currency: what this sale moved, order by order, and the wallets of its buyers, entry by
+// entry. HOUSE and the other accounts belong to all sales, so that no certificate of one says whether they are right: the daily
+// reconciliation of money does.
 //
 // # The hash
 //

@@ -17,11 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-
 	"holdfast/infra/local/s3"
 	"holdfast/shared/audit"
+	"holdfast/shared/edge/boot"
 	"holdfast/shared/edge/objects"
 	"holdfast/shared/reconcile"
 	"holdfast/shared/reconcile/export"
@@ -62,11 +60,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { _ = db.Close() })
 	server := httptest.NewServer(s3.New(nil))
 	t.Cleanup(server.Close)
-	config := func() aws.Config {
-		return aws.Config{Region: "us-east-1", BaseEndpoint: &server.URL, HTTPClient: http.DefaultClient,
-			Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")}
-	}
-	return &world{t: t, db: sqltx.New(db, nil), store: &watched{Bucket: objects.New(config, "files", time.Now)}}
+	return &world{t: t, db: sqltx.New(db, nil), store: &watched{Bucket: objects.New(boot.LocalConfig(server.URL), "files", time.Now)}}
 }
 
 func (w *world) exec(statement string, args ...any) {

@@ -22,6 +22,8 @@ const jobKind = "EXPORT"
 const (
 	jobStale    = 3 * time.Minute // a job that is RUNNING without a sign of life for so long has lost its runner
 	maxFailures = 10              // runs in a row without a part written; then it has FAILED, and whoever still wants the file asks again
+	maxIdle     = 10              // runs in a row that came no further though each had enough time; then it has FAILED, too
+	enoughTime  = 10 * time.Second
 	markBudget  = 2 * time.Second // for writing down how a run ended, also when its time is over
 	linkLasts   = time.Hour       // how long the link in a result can be used
 )
@@ -40,13 +42,15 @@ type Wish struct {
 // state is what a job's parameters keep: the wish, and how far the file is.
 type state struct {
 	Wish
-	After    []byte   `json:"after,omitempty"`    // key of the last row in a finished part
+	After    []byte   `json:"after,omitempty"`    // key of the last row that was read into a finished part or the lines held
+	Held     []byte   `json:"held,omitempty"`     // lines that are in no part yet
 	Upload   string   `json:"upload,omitempty"`   // of the store
 	Parts    []string `json:"parts,omitempty"`    // what the store answered for each finished part
-	Rows     int64    `json:"rows"`               // in finished parts
+	Rows     int64    `json:"rows"`               // in finished parts and held
 	Hash     []byte   `json:"hash,omitempty"`     // state of the SHA-256 over them
 	Whole    bool     `json:"whole,omitempty"`    // the last part is among them
 	Failures int      `json:"failures,omitempty"` // in a row
+	Idle     int      `json:"idle,omitempty"`     // runs in a row that came no further
 }
 
 // Result is what a finished export gives.
@@ -99,19 +103,21 @@ func Request(ctx context.Context, db *sqltx.DB, w Wish, by audit.Entry) (*reconc
 
 // job is one that is claimed by this run: attempts tells its claim from a later one.
 type job struct {
-	id       string
-	attempts int
+	id        string
+	attempts  int
+	claimedAt time.Time
+	begun     []byte // After as it was then
 	state
 }
 
-// waiting lists the ids of jobs that nobody is at, oldest first.
+// waiting lists the ids of jobs that nobody is at, those first that were left alone for longest.
 func waiting(ctx context.Context, db *sqltx.DB) ([]string, error) {
 	now, err := db.Now(ctx, db)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := db.QueryContext(ctx, `SELECT job_id FROM job WHERE kind = ? AND status IN ('QUEUED', 'RUNNING')
- AND (status = 'QUEUED' OR updated_at <= ?) ORDER BY created_at, job_id LIMIT 100`, jobKind, now.Add(-jobStale))
+ AND (status = 'QUEUED' OR updated_at <= ?) ORDER BY updated_at, job_id LIMIT 100`, jobKind, now.Add(-jobStale))
 	if err != nil {
 		return nil, fmt.Errorf("export: read jobs: %w", err)
 	}
@@ -149,6 +155,7 @@ func claim(ctx context.Context, db *sqltx.DB, id string) (*job, error) {
 		return nil, fmt.Errorf("export: claim job %s: %w", id, err)
 	}
 	j.attempts++
+	j.claimedAt, j.begun = now, j.After
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return nil, err
 	}

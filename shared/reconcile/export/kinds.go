@@ -110,25 +110,44 @@ func unitsPage(ctx context.Context, q sqltx.Querier, f *filter, after []byte, li
 		})
 }
 
+const ledgerColumns = `SELECT entry_id, at, type, reference, order_id, amount, currency, from_account, to_account FROM wallet_log`
+
+// ledgerPage reads entries by number, and those of an activity by order, so that the others are not read. A file that was begun by number
+// goes on so.
 func ledgerPage(ctx context.Context, q sqltx.Querier, f *filter, after []byte, limit int) (lines [][]cell, last []byte, n int, err error) {
-	return each(ctx, q, after, `SELECT entry_id, at, type, reference, order_id, amount, currency, from_account, to_account FROM wallet_log
- WHERE entry_id > ? ORDER BY entry_id LIMIT ?`, []any{number(after), limit}, func(scan func(...any) error) ([]byte, [][]cell, error) {
-		var id int64
-		var at time.Time
-		var kind, reference, amount, currency, from, to sql.NullString
-		var orderID []byte
-		err := scan(&id, &at, &kind, &reference, &orderID, &amount, &currency, &from, &to)
-		ofOther := f.activityID != "" && (len(orderID) != 16 || string(orderID) <= string(f.low) || string(orderID) >= string(f.high))
-		if err != nil || ofOther || !f.holds(at) {
-			return key(id), nil, err
-		}
-		name := ""
-		if len(orderID) == 16 {
-			name = sale.OrderID(orderID).String()
-		}
-		return key(id), [][]cell{{plain(strconv.FormatInt(id, 10)), instant(at), plain(kind.String), text(reference.String), plain(name),
-			plain(amount.String), plain(currency.String), text(from.String), text(to.String)}}, nil
+	if f.activityID == "" || len(after) == 8 {
+		return each(ctx, q, after, ledgerColumns+` WHERE entry_id > ? ORDER BY entry_id LIMIT ?`, []any{number(after), limit},
+			func(scan func(...any) error) ([]byte, [][]cell, error) {
+				id, _, line, err := ledgerLine(scan, f)
+				return key(id), line, err
+			})
+	}
+	orderID, entry := f.low, int64(0)
+	if len(after) == 24 {
+		orderID, entry = after[:16], number(after[16:])
+	}
+	return each(ctx, q, after, ledgerColumns+` WHERE order_id >= ? AND order_id < ? AND (order_id > ? OR entry_id > ?)
+ ORDER BY order_id, entry_id LIMIT ?`, []any{orderID, f.high, orderID, entry, limit}, func(scan func(...any) error) ([]byte, [][]cell, error) {
+		id, orderID, line, err := ledgerLine(scan, f)
+		return append(orderID, key(id)...), line, err
 	})
+}
+
+// ledgerLine reads an entry, and gives its line when it is wanted.
+func ledgerLine(scan func(...any) error, f *filter) (id int64, orderID []byte, line [][]cell, err error) {
+	var at time.Time
+	var kind, reference, amount, currency, from, to sql.NullString
+	err = scan(&id, &at, &kind, &reference, &orderID, &amount, &currency, &from, &to)
+	ofOther := f.activityID != "" && (len(orderID) != 16 || string(orderID) <= string(f.low) || string(orderID) >= string(f.high))
+	if err != nil || ofOther || !f.holds(at) {
+		return id, orderID, nil, err
+	}
+	name := ""
+	if len(orderID) == 16 {
+		name = sale.OrderID(orderID).String()
+	}
+	return id, orderID, [][]cell{{plain(strconv.FormatInt(id, 10)), instant(at), plain(kind.String), text(reference.String), plain(name),
+		plain(amount.String), plain(currency.String), text(from.String), text(to.String)}}, nil
 }
 
 func depositsPage(ctx context.Context, q sqltx.Querier, f *filter, after []byte, limit int) (lines [][]cell, last []byte, n int, err error) {
@@ -151,16 +170,20 @@ func depositsPage(ctx context.Context, q sqltx.Querier, f *filter, after []byte,
 }
 
 func differencesPage(ctx context.Context, q sqltx.Querier, f *filter, after []byte, limit int) (lines [][]cell, last []byte, n int, err error) {
+	where, args := "difference_id > ?", []any{number(after), limit}
+	if f.activityID != "" {
+		where, args = "activity_id = ? AND difference_id > ?", []any{f.activityID, number(after), limit}
+	}
 	return each(ctx, q, after, `SELECT difference_id, activity_id, kind, subject, status, evidence, proposed_action, occurrences, action, note,
- found_at, seen_at, resolved_at FROM difference WHERE difference_id > ? ORDER BY difference_id LIMIT ?`,
-		[]any{number(after), limit}, func(scan func(...any) error) ([]byte, [][]cell, error) {
+ found_at, seen_at, resolved_at FROM difference WHERE `+where+` ORDER BY difference_id LIMIT ?`,
+		args, func(scan func(...any) error) ([]byte, [][]cell, error) {
 			var id int64
 			var activity, kind, subject, status, evidence, proposed, action, note sql.NullString
 			var occurrences int
 			var found, seen time.Time
 			var resolved sql.NullTime
 			err := scan(&id, &activity, &kind, &subject, &status, &evidence, &proposed, &occurrences, &action, &note, &found, &seen, &resolved)
-			if err != nil || f.activityID != "" && activity.String != f.activityID || !f.holds(found) {
+			if err != nil || !f.holds(found) {
 				return key(id), nil, err
 			}
 			return key(id), [][]cell{{plain(strconv.FormatInt(id, 10)), text(activity.String), plain(kind.String), text(subject.String),

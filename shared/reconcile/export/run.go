@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"holdfast/shared/catalog"
+	"holdfast/shared/reconcile"
 	"holdfast/shared/sale"
 	"holdfast/shared/sqltx"
 )
@@ -20,6 +21,7 @@ import (
 const (
 	pageSize = 2000
 	partSize = 6 << 20 // bytes; an object store takes parts of 5 MiB or more, but for the last
+	heldSize = 6 << 10 // bytes of lines that a job's row keeps until there are enough for a part; a longer statement would pin its session
 )
 
 // Store is where files go. A file is begun, written in numbered parts, and then completed from what was answered for each. All of it may
@@ -40,14 +42,20 @@ type Summary struct {
 	Waiting int `json:"waiting"` // jobs that are gone on with
 }
 
-// Run writes the exports that were asked for, oldest first, until none is left or the budget is over. It is safe side by side: a job is
-// claimed by its row. It returns the errors of database and store; why a file could not be written stands in its job, too.
+// Run writes the exports that were asked for until none is left or the budget is over, those first that nobody was at for longest: one
+// that takes many runs keeps no other from its turn. It is safe side by side: a job is claimed by its row. It returns the errors of database
+// and store; why a file could not be written stands in its job, too.
 func Run(ctx context.Context, db *sqltx.DB, store Store, budget time.Duration) (sum Summary, err error) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
+	err = reconcile.InTimeLeft(ctx, func() error { return writeWaiting(ctx, db, store, &sum) })
+	return sum, err
+}
+
+func writeWaiting(ctx context.Context, db *sqltx.DB, store Store, sum *Summary) error {
 	ids, err := waiting(ctx, db)
 	if err != nil {
-		return sum, err
+		return err
 	}
 	var errs []error
 	for _, id := range ids {
@@ -56,7 +64,7 @@ func Run(ctx context.Context, db *sqltx.DB, store Store, budget time.Duration) (
 		}
 		j, err := claim(ctx, db, id)
 		if err != nil {
-			return sum, errors.Join(append(errs, err)...)
+			return errors.Join(append(errs, err)...)
 		}
 		if j == nil {
 			continue
@@ -65,9 +73,9 @@ func Run(ctx context.Context, db *sqltx.DB, store Store, budget time.Duration) (
 		if errors.Is(failure, errLost) {
 			continue
 		}
-		errs = append(errs, j.finish(ctx, db, result, failure, &sum))
+		errs = append(errs, j.finish(ctx, db, result, failure, sum))
 	}
-	return sum, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // finish writes down how a run ended. Time that was over is no failure.
@@ -80,8 +88,7 @@ func (j *job) finish(ctx context.Context, db *sqltx.DB, result *Result, failure 
 		sum.Written++
 		return j.save(ctx, db, "SUCCEEDED", result, "")
 	case outOfTime:
-		sum.Waiting++
-		return j.save(ctx, db, "QUEUED", nil, "")
+		return j.pause(ctx, db, sum)
 	}
 	j.Failures++
 	status, problem := "QUEUED", "the file could not be written; it is tried again"
@@ -92,6 +99,27 @@ func (j *job) finish(ctx context.Context, db *sqltx.DB, result *Result, failure 
 		sum.Waiting++
 	}
 	return errors.Join(fmt.Errorf("export %s: %w", j.id, failure), j.save(ctx, db, status, nil, problem))
+}
+
+// pause leaves the job to the next run, but for one of which run after run, with time enough, came no further: it would take the time of
+// all others for ever.
+func (j *job) pause(ctx context.Context, db *sqltx.DB, sum *Summary) error {
+	now, err := db.Now(ctx, db)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !bytes.Equal(j.After, j.begun):
+		j.Idle = 0
+	case now.Sub(j.claimedAt) >= enoughTime:
+		j.Idle++
+	}
+	if j.Idle >= maxIdle {
+		sum.Failed++
+		return j.save(ctx, db, "FAILED", nil, "the file is too large for the time that a run has; ask for one activity or a shorter time")
+	}
+	sum.Waiting++
+	return j.save(ctx, db, "QUEUED", nil, "")
 }
 
 // name is the file's, which nobody guesses.
@@ -127,12 +155,13 @@ func (j *job) write(ctx context.Context, db *sqltx.DB, store Store) (*Result, er
 	return &Result{URL: url, ExpiresAt: expires.UTC().Format(time.RFC3339), Rows: j.Rows, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// part reads until a part is full or nothing is left, writes it, and keeps how far the file is.
+// part reads until a part is full or nothing is left, writes it, and keeps how far the file is. While there are few lines it keeps them
+// and how far it has read, so that a run which finds hardly any in its time was not in vain.
 func (j *job) part(ctx context.Context, db *sqltx.DB, store Store, f *filter, sum hash.Hash) error {
-	var body bytes.Buffer
+	body := bytes.NewBuffer(bytes.Clone(j.Held))
 	next := j.state
-	if len(j.Parts) == 0 {
-		if err := appendLines(&body, head(j.Kind)); err != nil {
+	if len(j.Parts) == 0 && len(j.Held) == 0 {
+		if err := appendLines(body, head(j.Kind)); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
 	}
@@ -141,10 +170,14 @@ func (j *job) part(ctx context.Context, db *sqltx.DB, store Store, f *filter, su
 		if err != nil {
 			return err
 		}
-		if err := appendLines(&body, lines); err != nil {
+		if err := appendLines(body, lines); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
 		next.After, next.Rows, next.Whole = last, next.Rows+int64(len(lines)), n < pageSize
+		if !next.Whole && body.Len() <= heldSize {
+			j.state = next
+			j.Held = bytes.Clone(body.Bytes())
+		}
 	}
 	tag, err := store.Part(ctx, j.name(), j.Upload, len(j.Parts)+1, body.Bytes())
 	if err != nil {
@@ -154,7 +187,7 @@ func (j *job) part(ctx context.Context, db *sqltx.DB, store Store, f *filter, su
 	if next.Hash, err = sum.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	next.Parts, next.Failures = append(next.Parts, tag), 0
+	next.Parts, next.Held, next.Failures, next.Idle = append(next.Parts, tag), nil, 0, 0
 	j.state = next
 	return j.save(ctx, db, "RUNNING", nil, "")
 }

@@ -2,10 +2,14 @@ package invariant
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"holdfast/shared/deposit"
 	"holdfast/shared/order"
+	"holdfast/shared/payment"
 	"holdfast/shared/sale"
+	"holdfast/shared/waitlist"
 )
 
 // reading is the world of the equations' tests.
@@ -93,6 +97,45 @@ func TestOnlyStepsOfTheDiagramPass(t *testing.T) {
 		}
 		if got := s.Broken(); len(got) != c.broken {
 			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// seenAs observes states one after the other and gives the steps that break the diagram.
+func seenAs[S any](observe func(s *States, status S), seen ...S) []string {
+	var s States
+	for _, status := range seen {
+		observe(&s, status)
+	}
+	return s.Broken()
+}
+
+func TestOnlyStepsOfTheDiagramsOfDepositsPaymentsAndEntriesPass(t *testing.T) {
+	id := testID(1)
+	held := func(s *States, status deposit.Status) { s.ObserveDeposit(id, status) }
+	paid := func(s *States, status payment.Status) { s.ObservePayment("p1", status) }
+	waits := func(s *States, status waitlist.Status) { s.ObserveEntry(waitlist.EntryID{1}, status) }
+	for name, c := range map[string]struct {
+		got  []string
+		want string // the one step that should not be; "": none
+	}{
+		"confirmed":          {seenAs(held, deposit.Frozen, deposit.Deducted), ""},
+		"settled, seen late": {seenAs(held, deposit.Refunded, deposit.Refunded), ""},
+		"all of it kept":     {seenAs(held, deposit.Frozen, deposit.Penalty), ""},
+		"frozen again":       {seenAs(held, deposit.Frozen, deposit.Refunded, deposit.Frozen), "deposit " + id.String() + " was REFUNDED and then FROZEN"},
+		"given back, and consumed": {seenAs(held, deposit.Refunded, deposit.Deducted),
+			"deposit " + id.String() + " was REFUNDED and then DEDUCTED"},
+		"failed, and then it was there": {seenAs(paid, payment.Pending, payment.Failed, payment.Succeeded), ""},
+		"a success that is none":        {seenAs(paid, payment.Succeeded, payment.Failed), "payment p1 was SUCCEEDED and then FAILED"},
+		"offered and accepted":          {seenAs(waits, waitlist.Waiting, waitlist.Offered, waitlist.Accepted), ""},
+		"offered between two looks":     {seenAs(waits, waitlist.Waiting, waitlist.Lapsed), ""},
+		"waits again": {seenAs(waits, waitlist.Offered, waitlist.Waiting),
+			"waitlist entry " + waitlist.EntryID{1}.String() + " was OFFERED and then WAITING"},
+		"left, and accepted": {seenAs(waits, waitlist.Left, waitlist.Accepted),
+			"waitlist entry " + waitlist.EntryID{1}.String() + " was LEFT and then ACCEPTED"},
+	} {
+		if strings.Join(c.got, "; ") != c.want {
+			t.Errorf("%s: %q, want %q", name, c.got, c.want)
 		}
 	}
 }

@@ -3,8 +3,9 @@
 //	O  units sold and frozen never exceed capacity, per bucket; no user holds more than the limit
 //	L  an answered 202 is never lost: its order exists, and reaches a final state
 //	D  every effect happened once: one taking and at most one giving back per order, and every sum over orders agrees
-//	M  money is conserved to the cent: wallets and accounts are the sums of their entries, and entries say what orders, deposits,
-//	   payments and refunds say; all accounts together are 0
+//	M  money is conserved to the cent: the buyers' wallets are the sums of their entries, and entries say what orders, deposits,
+//	   payments and refunds say
+//	G  the same of all sales together, of every wallet and account; all of them are 0 in sum
 //	C  Redis agrees with MySQL: counters are the fold of the log, and the log and the rows pair up
 //	S  nothing stays unfinished past its deadline plus grace, and a deposit stands as its order does
 //	W  an offer of the waitlist and its order change together, and Redis shuts the public out for whoever waits
@@ -37,7 +38,8 @@
 //	bounds := invariant.NewBounds(left)                                  // what a counter may be while answers are missing
 //	bounds.MayTake(2); bounds.Settle(-2, happened); bounds.Contains(n)
 //
-//	var states invariant.States                                          // every status of an order that anybody saw
+//	var states invariant.States                                          // every state of an order, deposit, payment or entry
+//	states.Look(ctx, db, activityID)                                     // of the waitlist that anybody saw
 //	states.Observe(id, order.Unpaid); states.Broken()
 //
 //	branches := invariant.NewBranches(invariant.RepairBranches()...)     // was every repair branch reached?

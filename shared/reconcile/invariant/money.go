@@ -1,11 +1,14 @@
 package invariant
 
 import (
+	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"holdfast/shared/order"
 	"holdfast/shared/sale"
 )
 
@@ -48,8 +51,20 @@ type paymentRow struct {
 	id                          string
 	orderID                     sale.OrderID
 	method, status, disposition string
+	newOrderID                  sale.OrderID // that a late one made; zero: none
 	amount                      int
 	expiresAt, succeededAt      *time.Time
+}
+
+// paid is the order that the payment paid; the zero id when it paid none.
+func (p *paymentRow) paid() sale.OrderID {
+	switch p.disposition {
+	case "ORDER":
+		return p.orderID
+	case "NEW_ORDER":
+		return p.newOrderID
+	}
+	return sale.OrderID{}
 }
 
 // undecided is what was received of a provider and belongs to nobody yet.
@@ -115,8 +130,15 @@ type moneyChecks struct {
 	overdue, fit, payments, sent, decided         *tally // S3 to S6, D9
 
 	kept    map[string]int               // by payment, what its entries and its row leave in SUSPENSE: 0 when they agree
+	payers  map[payer]int                // 1: a payment says that it paid an order, -1: the order alone says so; 0 when both do
 	owed    map[string]int               // by refund, what its entry has more than its row
 	offered map[sale.OrderID]*depositRow // deposits of orders that the waitlist offered
+}
+
+// payer is a payment and an order that it paid.
+type payer struct {
+	order   sale.OrderID
+	payment string
 }
 
 func newMoneyChecks(now time.Time, mode sale.Mode) *moneyChecks {
@@ -131,8 +153,8 @@ func newMoneyChecks(now time.Time, mode sale.Mode) *moneyChecks {
 		fit:      newTally("S4", "orders whose deposit stands as the order does"),
 		payments: newTally("S5", "payments PENDING past their end and the grace, and successes not decided after it"),
 		sent:     newTally("S6", "refunds that are not final and overdue by the grace"),
-		decided:  newTally("D9", "payments that paid their order = orders that a payment paid"),
-		kept:     make(map[string]int), owed: make(map[string]int), offered: make(map[sale.OrderID]*depositRow)}
+		decided:  newTally("D9", "payments that paid an order = orders that say so of that payment"),
+		kept:     make(map[string]int), payers: make(map[payer]int), owed: make(map[string]int), offered: make(map[sale.OrderID]*depositRow)}
 }
 
 // add checks one page.
@@ -142,11 +164,10 @@ func (m *moneyChecks) add(p *moneyPage) {
 		e := &p.entries[i]
 		entries[e.orderID] = append(entries[e.orderID], e)
 	}
-	payments := make(map[sale.OrderID][]*paymentRow)
+	payments := make(map[sale.OrderID]bool)
 	for i := range p.payments {
-		one := &p.payments[i]
-		payments[one.orderID] = append(payments[one.orderID], one)
-		m.ofPayment(one)
+		payments[p.payments[i].orderID] = true
+		m.ofPayment(&p.payments[i])
 	}
 	refunded := make(map[sale.OrderID]int)
 	for i := range p.refunds {
@@ -161,7 +182,7 @@ func (m *moneyChecks) add(p *moneyPage) {
 		known[o.id] = true
 		d := p.deposits[o.id]
 		m.ofState(o, d)
-		m.ofDecision(o, payments[o.id])
+		m.ofPayer(o)
 		m.ofOrder(o, d, entries[o.id])
 		m.refunds.compare(refunded[o.id], o.refunded, o.id.String()) // a refund of a penalty or a surplus is none of what was paid
 	}
@@ -170,11 +191,12 @@ func (m *moneyChecks) add(p *moneyPage) {
 	}
 	m.ofSuspense(p)
 	maps.DeleteFunc(m.kept, func(_ string, left int) bool { return left == 0 })
+	maps.DeleteFunc(m.payers, func(_ payer, left int) bool { return left == 0 })
 	maps.DeleteFunc(m.owed, func(_ string, left int) bool { return left == 0 })
 }
 
 // strangers lists ids of rows that have no order, sorted.
-func strangers(known map[sale.OrderID]bool, entries map[sale.OrderID][]*entryRow, payments map[sale.OrderID][]*paymentRow,
+func strangers(known map[sale.OrderID]bool, entries map[sale.OrderID][]*entryRow, payments map[sale.OrderID]bool,
 	deposits map[sale.OrderID]*depositRow) []sale.OrderID {
 	found := make(map[sale.OrderID]bool)
 	for id := range entries {
@@ -260,6 +282,10 @@ func (m *moneyChecks) ofPayment(p *paymentRow) {
 		m.suspense.Right += p.undecided()
 		m.kept["payment "+p.id] -= p.undecided()
 	}
+	if id := p.paid(); id != (sale.OrderID{}) {
+		m.decided.Left++
+		m.payers[payer{id, p.id}]++
+	}
 	late := p.status == "PENDING" && p.expiresAt != nil && !m.now.Before(p.expiresAt.Add(Grace)) ||
 		p.status == "SUCCEEDED" && p.disposition == "" && p.succeededAt != nil && !m.now.Before(p.succeededAt.Add(Grace))
 	if late {
@@ -280,21 +306,17 @@ func (m *moneyChecks) ofRefund(f *refundRow) {
 	}
 }
 
-// ofDecision is that whatever paid an order is the one payment that says so, or none did.
-func (m *moneyChecks) ofDecision(o *orderRow, payments []*paymentRow) {
-	paid, by := 0, 0
-	for _, p := range payments {
-		if p.disposition == "ORDER" {
-			paid++
-			if p.id == o.paidBy {
-				by++
-			}
-		}
+// ofPayer is that whatever paid an order is one payment that says so, too. A late payment stands with the order that it was for, and the
+// order that it made comes on another page perhaps, so each is held against the other when all pages are through.
+func (m *moneyChecks) ofPayer(o *orderRow) {
+	switch {
+	case o.paidBy == order.PaidByDeposit, strings.HasPrefix(o.paidBy, order.PaidByManual("")):
+	case o.paidBy != "":
+		m.decided.Right++
+		m.payers[payer{o.id, o.paidBy}]--
+	case o.paid > 0:
+		m.decided.breaks(o.id.String())
 	}
-	if paid == 0 {
-		return // by hand, by confirming its deposit, by the late payment of another order, or not at all
-	}
-	m.decided.compare(paid, by, o.id.String())
 }
 
 // ofState is that order and deposit stand alike, and that no deposit is left FROZEN.
@@ -334,6 +356,11 @@ func (m *moneyChecks) ofState(o *orderRow, d *depositRow) {
 
 // equations are all that were checked.
 func (m *moneyChecks) equations() (money, effects, states []Equation) {
+	for _, one := range slices.SortedFunc(maps.Keys(m.payers), func(a, b payer) int {
+		return cmp.Or(bytes.Compare(a.order[:], b.order[:]), strings.Compare(a.payment, b.payment))
+	}) {
+		m.decided.breaks(one.order.String())
+	}
 	if m.live {
 		for _, what := range slices.Sorted(maps.Keys(m.kept)) {
 			m.suspense.breaks(what)

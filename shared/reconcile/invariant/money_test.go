@@ -50,9 +50,13 @@ func newPurse() *purse {
 			testID(4): {status: "DEDUCTED", club: "north", deposit: 1000, consumed: 1000, supplement: 2000},
 		},
 		payments: []paymentRow{
-			{"p1", testID(1), "PROVIDER", "SUCCEEDED", "ORDER", 1250, nil, &just}, {"p2", testID(1), "PROVIDER", "SUCCEEDED", "REFUND", 1250, nil, &just},
-			{"p5", testID(5), "PROVIDER", "SUCCEEDED", "NEW_ORDER", 1250, nil, &just}, {"p7", testID(7), "PROVIDER", "SUCCEEDED", "", 1250, nil, &just},
-			{"p8", testID(8), "PROVIDER", "SUCCEEDED", "REFUND", 1250, nil, &just}, {"p9", testID(7), "PROVIDER", "PENDING", "", 1250, &just, nil},
+			{id: "p1", orderID: testID(1), method: "PROVIDER", status: "SUCCEEDED", disposition: "ORDER", amount: 1250, succeededAt: &just},
+			{id: "p2", orderID: testID(1), method: "PROVIDER", status: "SUCCEEDED", disposition: "REFUND", amount: 1250, succeededAt: &just},
+			{id: "p5", orderID: testID(5), method: "PROVIDER", status: "SUCCEEDED", disposition: "NEW_ORDER", newOrderID: testID(6), amount: 1250,
+				succeededAt: &just},
+			{id: "p7", orderID: testID(7), method: "PROVIDER", status: "SUCCEEDED", amount: 1250, succeededAt: &just},
+			{id: "p8", orderID: testID(8), method: "PROVIDER", status: "SUCCEEDED", disposition: "REFUND", amount: 1250, succeededAt: &just},
+			{id: "p9", orderID: testID(7), method: "PROVIDER", status: "PENDING", amount: 1250, expiresAt: &just},
 		},
 		refunds: []refundRow{
 			{id: "f1", paymentID: "p1", orderID: testID(1), target: "PROVIDER", status: "SENT", amount: 250, dueAt: soon},
@@ -162,9 +166,15 @@ var moneyPlants = map[string]struct {
 		at := testNow.Add(-Grace)
 		p.page.payments[3].succeededAt = &at
 	}, "S5", "payment p7"},
-	"a refund that nobody sends": {func(p *purse) { p.page.refunds[0].dueAt = testNow.Add(-Grace) }, "S6", "refund f1"},
-	"two payments of one order":  {func(p *purse) { p.page.payments[1].disposition = "ORDER" }, "D9", testID(1).String()},
-	"paid by another payment":    {func(p *purse) { p.orders[1].paidBy = "p2" }, "D9", testID(1).String()},
+	"a refund that nobody sends":          {func(p *purse) { p.page.refunds[0].dueAt = testNow.Add(-Grace) }, "S6", "refund f1"},
+	"two payments of one order":           {func(p *purse) { p.page.payments[1].disposition = "ORDER" }, "D9", testID(1).String()},
+	"paid by another payment":             {func(p *purse) { p.orders[1].paidBy = "p2" }, "D9", testID(1).String()},
+	"paid by a payment that there is not": {func(p *purse) { p.page.payments = p.page.payments[1:] }, "D9", testID(1).String()},
+	"paid late by a payment that there is not": {func(p *purse) {
+		p.page.payments = slices.DeleteFunc(p.page.payments, func(one paymentRow) bool { return one.id == "p5" })
+	}, "D9", testID(6).String()},
+	"paid by nothing":                          {func(p *purse) { p.orders[1].paidBy, p.page.payments = "", p.page.payments[1:] }, "D9", testID(1).String()},
+	"a late payment without the order it made": {func(p *purse) { delete(p.orders, 6) }, "D9", testID(6).String()},
 }
 
 func TestEachErrorInMoneyIsFoundAndNamed(t *testing.T) {
@@ -219,7 +229,7 @@ func TestWalletsAreHeldAgainstEveryEntry(t *testing.T) {
 
 func TestAccountsAreHeldAgainstEntriesAndEachOther(t *testing.T) {
 	newBooks := func() *accountChecks {
-		c := newAccountChecks("M9", "M10")
+		c := newAccountChecks()
 		for account, amount := range map[string]int{"AVAIL": 300, "FROZEN": 200, "OUTSIDE": -500} {
 			c.balances[accountKey{account, "CNY"}], c.logged[accountKey{account, "CNY"}] = amount, amount
 		}

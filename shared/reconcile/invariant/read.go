@@ -91,7 +91,7 @@ func (r *Reading) Report(promises []Promise) *Report {
 		money, paid, deadlines = r.rows.money.equations()
 	}
 	for _, equations := range [][]Equation{ofStock(r.rows), ofPromises(r.rows, r.cache, promises), ofEffects(r.rows), paid, stores,
-		ofStates(r.rows), deadlines, r.rows.wallets, money, r.rows.accounts, ofWaiters(r), ofNotices(r.rows)} {
+		ofStates(r.rows), deadlines, r.rows.wallets, money, ofWaiters(r), ofNotices(r.rows)} {
 		report.Equations = append(report.Equations, equations...)
 	}
 	return report

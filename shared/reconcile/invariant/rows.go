@@ -3,8 +3,6 @@ package invariant
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
-	"errors"
 	"fmt"
 	"time"
 
@@ -72,15 +70,14 @@ type rows struct {
 	givenBack   map[sale.OrderID]movement
 	adjustments map[string]adjustment
 	money       *moneyChecks // nil: nothing about money was read
-	wallets     []Equation   // of the buyers' wallets; none for a TEST sale, as for the accounts
-	accounts    []Equation
+	wallets     []Equation   // of the buyers' wallets; none for a TEST sale
 	waiters     []waiterRow
 	notices     noticeSums
 }
 
 // readRows reads MySQL's side in one snapshot. It returns catalog.ErrNotFound for an unknown activity and the errors of the driver.
 func readRows(ctx context.Context, db *sqltx.DB, activityID string) (r *rows, err error) {
-	err = inSnapshot(ctx, db, func(tx *sql.Tx) error {
+	err = db.Snapshot(ctx, func(tx *sql.Tx) error {
 		activity, err := catalog.Get(ctx, tx, activityID)
 		if err != nil {
 			return err
@@ -104,27 +101,9 @@ func readRows(ctx context.Context, db *sqltx.DB, activityID string) (r *rows, er
 	return r, err
 }
 
-// inSnapshot runs reads that all see the same moment. The servers run at READ COMMITTED, under which each statement has a moment of
-// its own, so this one transaction asks for REPEATABLE READ. A proxy pins a session that was told so; the connection is therefore
-// closed afterwards and goes back to no pool.
-func inSnapshot(ctx context.Context, db *sqltx.DB, read func(tx *sql.Tx) error) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("invariant: a connection for the snapshot: %w", err)
-	}
-	defer func() {
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // tells the pool to throw the connection away
-	}()
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-	if err != nil {
-		return fmt.Errorf("invariant: begin the snapshot: %w", err)
-	}
-	return errors.Join(read(tx), tx.Rollback())
-}
-
 // each runs a query and hands every row to scan.
-func each(ctx context.Context, tx *sql.Tx, scan func(func(...any) error) error, query string, args ...any) error {
-	result, err := tx.QueryContext(ctx, query, args...)
+func each(ctx context.Context, q sqltx.Querier, scan func(func(...any) error) error, query string, args ...any) error {
+	result, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}

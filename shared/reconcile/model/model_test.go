@@ -1,11 +1,9 @@
 package model_test
 
 import (
-	"reflect"
-	"strings"
 	"testing"
-	"time"
 
+	"holdfast/shared/modelcheck"
 	"holdfast/shared/reconcile/model"
 )
 
@@ -22,43 +20,11 @@ var scenarios = []model.Scenario{
 }
 
 func TestTheProtocolHoldsInEveryReachableState(t *testing.T) {
-	for _, sc := range scenarios {
-		t.Run(sc.Name, func(t *testing.T) {
-			began := time.Now()
-			r := model.Explore(sc, model.Protocol())
-			if r.Violation != "" {
-				t.Fatalf("%s\n%s", r.Violation, strings.Join(r.Trace, "\n"))
-			}
-			t.Logf("%d states, settled from %d states of the stores, %v", r.States, r.Settled, time.Since(began).Round(time.Millisecond))
-		})
-	}
+	modelcheck.Holds(t, scenarios, name, func(sc model.Scenario) modelcheck.Result { return model.Explore(sc, model.Protocol()) })
 }
-
-// longestTrace is what a person can still follow.
-const longestTrace = 18
 
 func TestWithoutAnyOneOfItsRulesTheProtocolFails(t *testing.T) {
-	names := reflect.TypeFor[model.Rules]()
-	for i := range names.NumField() {
-		t.Run(names.Field(i).Name, func(t *testing.T) {
-			rules := model.Protocol()
-			field := reflect.ValueOf(&rules).Elem().Field(i)
-			if !field.Bool() {
-				t.Fatal("the protocol does not follow this rule")
-			}
-			field.SetBool(false)
-			for _, sc := range scenarios {
-				r := model.Explore(sc, rules)
-				if r.Violation == "" {
-					continue
-				}
-				t.Logf("%s: %s\n  %s", sc.Name, r.Violation, strings.Join(r.Trace, "\n  "))
-				if len(r.Trace) > longestTrace {
-					t.Errorf("the trace has %d steps", len(r.Trace))
-				}
-				return
-			}
-			t.Error("nothing goes wrong without this rule")
-		})
-	}
+	modelcheck.NeedsEveryRule(t, model.Protocol(), scenarios, name, model.Explore)
 }
+
+func name(sc model.Scenario) string { return sc.Name }

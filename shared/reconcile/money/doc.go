@@ -1,15 +1,16 @@
 // Package money holds all that is written about money against each other, once a day: orders, deposits, payments and refunds against the
-// ledger, and the ledger against itself. It reads only. What contradicts is a difference, with what each side says, and is left to a
-// person: money is never put right by writing one figure over another, but by another movement with a reference of its own.
+// ledger, and the ledger against itself. It writes differences and how far it is, and never money: what contradicts is kept with what each
+// side says, and is left to a person, who puts it right by another movement with a reference of its own. Settle adds up one sale's money.
 //
 // # Words
 //
 // A round goes over everything once; it is a row of job. It is done by one or several runs, each of which goes on where the last one
-// stopped; one run at a time does a round, which it shows by signs of life in the row.
+// stopped; one run at a time does a round, which it shows by signs of life in the row. A run whose whole time was not enough to come any
+// further is an error; after three of them the round has FAILED, so that another one can begin.
 //
 //	ORDERS     orders by id, page by page, with the deposits and entries of the same ids
 //	WALLETS    wallets by key, page by page, with their entries
-//	ACCOUNTS   the sums over all
+//	ACCOUNTS   the sums over all, which are of one moment: this part is done by one run or begun again
 //
 // # What is compared
 //
@@ -25,5 +26,6 @@
 // # What always holds
 //
 // Whatever is compared is read from one snapshot, so that a movement between two reads is never taken for a difference. A round that is
-// complete marks as GONE what it did not find again. Two runs at once, or one that is repeated, change nothing but counts.
+// complete marks as GONE what it did not find again. What a person has decided to leave alone is neither opened nor counted again while it
+// says the same. Two runs at once, or one that is repeated, change nothing but counts.
 package money

@@ -42,16 +42,17 @@ const (
  evidence = VALUES(evidence), digest = VALUES(digest), occurrences = occurrences + 1, seen_at = VALUES(seen_at)`
 )
 
-// record writes what a page has found, apart from what a person wants left alone while it says the same.
-func (r *round) record(ctx context.Context, found []finding) error {
+// record writes what a page has found, and gives it, apart from what a person wants left alone while it says the same.
+func (r *round) record(ctx context.Context, found []finding) (open []finding, err error) {
 	if len(found) == 0 {
-		return nil
+		return nil, nil
 	}
-	return r.db.Run(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = r.db.Run(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now, err := r.db.Now(ctx, tx)
 		if err != nil {
 			return err
 		}
+		open = nil // for the transaction may be repeated
 		var rows [][]any
 		for i := range found {
 			f := &found[i]
@@ -66,6 +67,7 @@ func (r *round) record(ctx context.Context, found []finding) error {
 			if left {
 				continue
 			}
+			open = append(open, *f)
 			text, err := json.Marshal(f.evidence)
 			if err != nil {
 				return fmt.Errorf("money: difference %s: %w", f.kind, err)
@@ -77,6 +79,7 @@ func (r *round) record(ctx context.Context, found []finding) error {
 		}
 		return nil
 	})
+	return open, err
 }
 
 // leftAlone says whether a person has decided to leave a difference that says just this.
@@ -93,7 +96,7 @@ func leftAlone(ctx context.Context, tx *sql.Tx, f *finding, digest []byte) (bool
 	return string(last) == string(digest), nil
 }
 
-// forget marks as GONE what a complete round has not found again.
+// forget marks as GONE what a complete round has not found again. Done twice it changes nothing more.
 func (r *round) forget(ctx context.Context) error {
 	now, err := r.db.Now(ctx, r.db)
 	if err != nil {

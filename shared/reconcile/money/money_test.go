@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"holdfast/shared/reconcile"
-	"holdfast/shared/reconcile/money"
 	"holdfast/shared/sale"
 	"holdfast/shared/wallet"
 )
@@ -216,65 +215,25 @@ func TestADifferenceThatIsMendedIsGoneAndOneLeftAloneStaysSo(t *testing.T) {
 	}
 }
 
-func TestARoundThatWasCutOffIsGoneOnWith(t *testing.T) {
+func TestWhatAPersonLeftAloneIsNotCountedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.sound()
-	if sum, err := money.Resume(t.Context(), w.db, nil, money.Config{}); err != nil || sum.RoundID != "" {
-		t.Fatalf("there is nothing to go on with: %+v, %v", sum, err)
-	}
-	first, err := money.Run(t.Context(), w.db, nil, money.Config{Budget: time.Nanosecond})
-	if err == nil || first.Status == "SUCCEEDED" {
-		t.Fatalf("within no time: %+v, %v", first, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	w.db.Offset = func() time.Duration { // ends the run between two pages
-		var at string
-		_ = w.db.QueryRowContext(t.Context(), `SELECT COALESCE(MAX(parameters), '') FROM job WHERE kind = 'MONEY_RECONCILIATION'`).Scan(&at)
-		if strings.Contains(at, `"step":"WALLETS"`) {
-			cancel()
-		}
-		return w.advance
-	}
-	cut, err := money.Run(ctx, w.db, nil, money.Config{Budget: time.Minute, PageSize: 3})
-	if err == nil || cut.Status != "QUEUED" || cut.Orders != 8 {
-		t.Fatalf("cut off: %+v, %v", cut, err)
-	}
-	w.db.Offset = nil
-	last, err := money.Resume(t.Context(), w.db, nil, money.Config{Budget: time.Minute, PageSize: 3})
-	if err != nil || last.Status != "SUCCEEDED" || last.RoundID != cut.RoundID || last.Orders != 8 || last.Wallets != 4 {
-		t.Errorf("gone on with: %+v, %v", last, err)
-	}
-}
-
-func TestTwoRunsAtOnceDoOneRound(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.sound()
+	w.advance = 72 * time.Hour // so that the deposit that is FROZEN is stale
 	w.exec(`UPDATE wallet SET available = available + 0.01 WHERE user_id = 'bob'`)
-	sums := make([]money.Summary, 4)
-	var group sync.WaitGroup
-	for i := range sums {
-		group.Go(func() {
-			var err error
-			if sums[i], err = money.Run(context.Background(), w.db, nil, money.Config{Budget: time.Minute, PageSize: 3}); err != nil {
-				t.Error(err)
-			}
-		})
+	if sum := w.round(); sum.Differences < 4 || sum.Stale != 1 {
+		t.Fatalf("%+v", sum)
 	}
-	group.Wait()
-	rounds := map[string]bool{}
-	for _, sum := range sums {
-		rounds[sum.RoundID] = true
+	w.exec(`UPDATE difference SET status = 'RESOLVED', action = 'NONE', operator = 'op', resolved_at = '2031-01-01 10:00:00'
+ WHERE kind <> 'ACCOUNT_DIFFERS'`)
+	open := w.differences(reconcile.DifferenceOpen)
+	w.printed.Reset()
+	if sum := w.round(); sum.Differences != len(open) || sum.Stale != 0 {
+		t.Errorf("open are %q, counted %+v", open, sum)
 	}
-	list, err := reconcile.ListDifferences(t.Context(), w.db, reconcile.DifferenceFilter{Status: reconcile.DifferenceOpen}, 1<<40, 10)
-	if err != nil || len(list) != 3 {
-		t.Fatalf("%+v, %v", list, err)
-	}
-	for _, d := range list {
-		if d.Occurrences > len(rounds) {
-			t.Errorf("%s was counted %d times in %d rounds", d.Kind, d.Occurrences, len(rounds))
-		}
+	if line := fmt.Sprintf(`"deposit_reconciliation_diff_total":%d`, len(open)); !strings.Contains(w.printed.String(), line) ||
+		strings.Contains(w.printed.String(), "stale") {
+		t.Errorf("printed %q, want %s alone", w.printed.String(), line)
 	}
 }
 

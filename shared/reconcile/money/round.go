@@ -1,6 +1,7 @@
 package money
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -25,6 +26,7 @@ type Config struct {
 
 // Bounds of rounds.
 const (
+	maxStuck   = 3               // runs one after the other that came no further; then the round has FAILED, and another one may begin
 	stale      = 2 * time.Minute // a round without a sign of life for so long has lost its runner
 	markBudget = 2 * time.Second // for writing down how far a run came, also when its time is over
 )
@@ -45,6 +47,7 @@ type progress struct {
 	Step  step   `json:"step"`
 	After []byte `json:"after,omitempty"` // of ORDERS the id of the last order; of WALLETS the last user
 	Last  string `json:"last,omitempty"`  // of WALLETS that user's last currency
+	Stuck int    `json:"stuck,omitempty"` // how many runs, up to the last one, came no further
 	Counts
 }
 
@@ -54,8 +57,8 @@ type Counts struct {
 	Deposits    int `json:"deposits"`
 	Wallets     int `json:"wallets"`
 	Accounts    int `json:"accounts"`
-	Differences int `json:"differences"`
-	Stale       int `json:"stale"` // deposits FROZEN far past their deadline; among the differences
+	Differences int `json:"differences"` // without what a person has left alone
+	Stale       int `json:"stale"`       // deposits FROZEN far past their deadline; among the differences
 }
 
 // Summary says how the round stands after a run.
@@ -75,11 +78,40 @@ type round struct {
 	progress
 }
 
+// Last is the newest round that is complete.
+type Last struct {
+	At time.Time // when it ended, by MySQL's clock
+	Counts
+}
+
+// LastRound reads the newest round that is complete; nil when there is none yet. It returns the errors of the driver.
+func LastRound(ctx context.Context, q sqltx.Querier) (*Last, error) {
+	var last Last
+	var text string
+	err := q.QueryRowContext(ctx, `SELECT finished_at, result FROM job WHERE kind = ? AND activity_id = '' AND status = 'SUCCEEDED'
+ ORDER BY finished_at DESC LIMIT 1`, kind).Scan(&last.At, &text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &last.Counts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("money: read the last round: %w", err)
+	}
+	return &last, nil
+}
+
+// errStuck is returned when the time of a run was not enough for one page, or for the sums of the accounts, which are of one moment and
+// cannot be gone on with.
+var errStuck = errors.New("money: all the time of a run was too little to come any further")
+
 // errLost is returned when somebody else has taken the round over.
 var errLost = errors.New("money: the round was taken over by somebody else")
 
-// Run goes on with the round that is not complete, or begins one, for as long as the budget lasts. m counts what a complete round found.
-// It returns the errors of the database, after which the round stays to be gone on with; the summary is worth having with an error, too.
+// Run goes on with the round that is not complete, or begins one, for as long as the budget lasts. m counts what is open of what a round has
+// found when it ends. It returns the errors of the database, after which the round stays to be gone on with, and an error when all its time
+// was not enough to come any further, after which the round has FAILED at the third time. The summary is worth having with an error, too.
 func Run(ctx context.Context, db *sqltx.DB, m *metric.Metrics, cfg Config) (Summary, error) {
 	return run(ctx, db, m, cfg, true)
 }
@@ -102,26 +134,40 @@ func run(ctx context.Context, db *sqltx.DB, m *metric.Metrics, cfg Config, begin
 		}
 		return Summary{RoundID: r.id, Status: status, Counts: r.Counts}, err
 	}
+	before := r.progress
 	err = r.work(ctx)
-	status, isOver := "QUEUED", err == nil && r.Step == done
-	if isOver {
-		status = "SUCCEEDED"
+	status, further := "QUEUED", !r.at(&before)
+	if further {
+		r.Stuck = 0
 	}
-	outOfTime := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	switch outOfTime := errors.Is(ctx.Err(), context.DeadlineExceeded); {
+	case err == nil:
+		status = "SUCCEEDED"
+	case outOfTime && further:
+		err = nil // the next run goes on
+	case outOfTime:
+		err = errors.Join(errStuck, err)
+		if r.Stuck++; r.Stuck >= maxStuck {
+			status = "FAILED"
+		}
+	}
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), markBudget)
 	defer cancel()
 	saveErr := r.save(ctx, status)
-	if isOver && saveErr == nil {
+	if status != "QUEUED" && saveErr == nil {
 		m.Count(metric.DepositReconciliationDiff, r.Differences)
 		m.Count(metric.DepositStaleFrozen, r.Stale)
-	}
-	if outOfTime && saveErr == nil {
-		err = nil // the next run goes on
 	}
 	return Summary{RoundID: r.id, Status: status, Counts: r.Counts}, errors.Join(err, saveErr)
 }
 
-// work does page by page until the round is complete or the time is over.
+// at says whether the round stands where it stood.
+func (p *progress) at(before *progress) bool {
+	return p.Step == before.Step && p.Last == before.Last && bytes.Equal(p.After, before.After)
+}
+
+// work does page by page until the round is complete or the time is over. What a complete round has not found is forgotten at the end of
+// each run that comes to it, so also when an earlier one was cut off just there.
 func (r *round) work(ctx context.Context) error {
 	snapshots, err := r.db.Snapshots(ctx)
 	if err != nil {
@@ -141,26 +187,24 @@ func (r *round) work(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.record(ctx, found); err != nil {
+		open, err := r.record(ctx, found)
+		if err != nil {
 			return err
 		}
-		for i := range found {
-			if !found[i].test {
+		for i := range open {
+			if !open[i].test {
 				next.Differences++
 			}
-			if found[i].kind == stalest && !found[i].test {
+			if open[i].kind == stalest && !open[i].test {
 				next.Stale++
 			}
 		}
 		r.progress = next
-		if r.Step == done {
-			return r.forget(ctx)
-		}
 		if err := r.save(ctx, "RUNNING"); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.forget(ctx)
 }
 
 // page compares one page, and says in next where the one after it begins.
@@ -227,17 +271,20 @@ func (r *round) save(ctx context.Context, status string) error {
 	if err != nil {
 		return fmt.Errorf("money: %w", err)
 	}
-	var finished, result any
-	if status == "SUCCEEDED" {
+	var finished, result, problem any
+	if status == "SUCCEEDED" || status == "FAILED" {
 		text, err := json.Marshal(r.Counts)
 		if err != nil {
 			return fmt.Errorf("money: %w", err)
 		}
 		finished, result = now, string(text)
 	}
+	if r.Stuck > 0 {
+		problem = "the time of one run was not enough to come any further"
+	}
 	looked := r.Orders + r.Wallets + r.Accounts
-	changed, err := r.db.ExecContext(ctx, `UPDATE job SET status = ?, parameters = ?, done = ?, result = ?, finished_at = ?, updated_at = ?
- WHERE job_id = ? AND status = 'RUNNING' AND attempts = ?`, status, string(where), looked, result, finished, now, r.id, r.attempts)
+	changed, err := r.db.ExecContext(ctx, `UPDATE job SET status = ?, parameters = ?, done = ?, result = ?, problem = ?, finished_at = ?,
+ updated_at = ? WHERE job_id = ? AND status = 'RUNNING' AND attempts = ?`, status, string(where), looked, result, problem, finished, now, r.id, r.attempts)
 	if err != nil {
 		return fmt.Errorf("money: write the round: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"holdfast/shared/money"
+	"holdfast/shared/order"
 	"holdfast/shared/sale"
 )
 
@@ -20,6 +21,7 @@ type purse struct {
 	undecided int        // successes of which nothing has become yet
 	returning []string   // refunds that are not final, in words
 	failed    int        // refunds that the provider refuses
+	calledOff bool       // the whole sale was, before the order had ended: its money goes back
 	offered   bool       // it was offered to an entry of the waitlist that has not accepted
 }
 
@@ -107,6 +109,9 @@ func (s *teller) ofRefunds(ctx context.Context, id sale.OrderID) error {
 		var finished sql.NullTime
 		if err := scan(&refund, &penalty, &target, &value, &status, &reason, &attempts, &asked, &finished); err != nil {
 			return err
+		}
+		if words := reasons[order.Reason(reason)]; words != "" {
+			reason = words
 		}
 		what := fmt.Sprintf("%s to %s", s.amount(value), targets[target])
 		if penalty.Bool {
@@ -236,7 +241,10 @@ func (p *purse) standing(verdict, next string, now time.Time) (string, string) {
 			next += " " + n
 		}
 	}
-	if d := p.deposit; d != nil && d.status == "FROZEN" {
+	if d := p.deposit; d != nil && d.status == "FROZEN" && p.calledOff {
+		verdict = fmt.Sprintf("The seat was held by a deposit of %s, and the whole sale was called off: it cannot be confirmed any more.", d.deposit)
+		next = fmt.Sprintf("%s: the whole deposit of %s comes back, and the unit comes free.", byCallOff, d.deposit)
+	} else if d != nil && d.status == "FROZEN" {
 		verdict = fmt.Sprintf("The seat is held by a deposit of %s, which the buyer can confirm until %s.", d.deposit, when(d.deadline))
 		next = fmt.Sprintf("If it is not confirmed by then, the club keeps %s, the rest comes back, and the unit comes free.", d.due)
 		if !now.Before(d.deadline) {
@@ -245,10 +253,18 @@ func (p *purse) standing(verdict, next string, now time.Time) (string, string) {
 		}
 	}
 	if p.offered {
-		also("It is an offer from the waitlist that the buyer has not accepted.", "If it lapses, the next who waits is offered the units.")
+		lapse := "If it lapses, the next who waits is offered the units."
+		if p.calledOff {
+			lapse = "Nobody is offered its units."
+		}
+		also("It is an offer from the waitlist that the buyer has not accepted.", lapse)
 	}
 	if p.pending != nil {
-		also(fmt.Sprintf("A payment is pending at the provider until %s.", when(*p.pending)), "A success that comes later is not lost: it makes a new order or goes back.")
+		late := "A success that comes later is not lost: it makes a new order or goes back."
+		if p.calledOff {
+			late = "A success that comes later goes back."
+		}
+		also(fmt.Sprintf("A payment is pending at the provider until %s.", when(*p.pending)), late)
 	}
 	if p.undecided > 0 {
 		also("A payment succeeded, and what becomes of it is not decided yet.", "The minute pass decides it.")

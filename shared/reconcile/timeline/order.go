@@ -58,6 +58,7 @@ func OfOrder(ctx context.Context, db *sqltx.DB, st *stock.Store, id sale.OrderID
 	if s.row == nil && s.entry == nil && len(s.events) == 0 {
 		return nil, s.unknown(id)
 	}
+	s.ofCallOff()
 	story := &OrderStory{OrderID: id, ActivityID: activity.ID, Events: merge(s.events)}
 	switch {
 	case s.row != nil:
@@ -87,8 +88,8 @@ func (s *teller) gather(ctx context.Context, id sale.OrderID) error {
 	case !errors.Is(err, order.ErrNotFound):
 		return err
 	}
-	for _, read := range []func(context.Context, sale.OrderID) error{s.ofWaitlist, s.ofDeposit, s.ofPayments, s.ofRefunds, s.ofNotices, s.ofDeadLetters, s.ofFailures, s.ofRepairs, s.ofDifferences,
-		s.ofAlerts, s.ofOperators} {
+	for _, read := range []func(context.Context, sale.OrderID) error{s.ofWaitlist, s.ofDeposit, s.ofPayments, s.ofRefunds, s.ofNotices,
+		s.ofDeadLetters, s.ofFailures, s.ofRepairs, s.ofDifferences, s.ofAlerts, s.ofOperators} {
 		if err := read(ctx, id); err != nil {
 			return err
 		}
@@ -179,6 +180,14 @@ func (s *teller) ofRow(ctx context.Context) error {
 		s.add(*o.ReleasedAt, MySQL, "It was noted that Redis has the units back.")
 	}
 	return nil
+}
+
+// ofCallOff adds that the whole sale was called off, unless the order was over by then.
+func (s *teller) ofCallOff() {
+	if at := s.activity.CancelledAt; at != nil && (s.row == nil || s.row.CancelledAt == nil || !s.row.CancelledAt.Before(*at)) {
+		s.purse.calledOff = true
+		s.add(*at, MySQL, "The whole sale was called off: nothing of it can be paid or confirmed any more.")
+	}
 }
 
 // unknown says what was looked at.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast/shared/order"
+	"holdfast/shared/sale"
 	"holdfast/shared/stock"
 )
 
@@ -15,6 +16,7 @@ const sweepGrace = time.Minute
 const (
 	nothing    = "Nothing happens by itself any more."
 	aPerson    = "No repair decides this: a person must look at the difference that the full reconcile finds."
+	byCallOff  = "It is cancelled within minutes by the job that calls the sale off"
 	inAMinute  = "The minute pass does it within a minute or two."
 	inFiveMore = "The full reconcile does it within five and a half minutes."
 )
@@ -44,6 +46,10 @@ func (s *teller) withoutRow() (string, string) {
 		return "Redis has the order as committed and MySQL has no row, which must not be.", aPerson
 	}
 	verdict := "It is a reservation that has not become an order yet; its units are held."
+	if !s.takesOrders() {
+		return verdict + " The sale takes no orders any more.",
+			"It becomes a CANCELLED row by its message or by the minute pass, within a minute or two, and its units come free."
+	}
 	due := s.entry.Reservation.At.Add(sweepGrace)
 	if s.now.Before(due) {
 		return verdict, "Its message becomes an order within seconds. Otherwise the minute pass makes it one from the log, from " + when(due) + " on."
@@ -54,9 +60,26 @@ func (s *teller) withoutRow() (string, string) {
 	return verdict, "The minute pass makes it an order, or a CANCELLED row, from the log in Redis, within a minute or two."
 }
 
-// live is of an order that holds its units.
-func (s *teller) live() (string, string) {
-	verdict, next := "The order is complete and paid.", nothing
+// takesOrders says whether a reservation may still become an order, as create-orders and the minute pass decide it.
+func (s *teller) takesOrders() bool {
+	a := s.activity
+	over := a.Status == sale.Closed || a.Status == sale.Cancelled || s.calledOff()
+	return !over && (a.Deposit == nil || a.Deposit.FreezesAt(s.now))
+}
+
+// calledOff says whether the whole sale was called off: then nothing of it is paid or confirmed any more, and all money goes back.
+func (s *teller) calledOff() bool { return s.activity.CancelledAt != nil }
+
+// holding says what is to come of an order that holds its units, apart from what Redis knows of it.
+func (s *teller) holding() (verdict, next string) {
+	switch {
+	case s.calledOff() && s.row.Status == order.Unpaid:
+		return "The order is made, and the whole sale was called off: it cannot be paid any more.", byCallOff + ", and its units come free."
+	case s.calledOff():
+		return "The order is paid, and the whole sale was called off.",
+			byCallOff + ": everything that was paid for it goes back, and its units come free."
+	}
+	verdict, next = "The order is complete and paid.", nothing
 	if s.row.Status == order.Unpaid {
 		verdict, next = "The order is made and waits for its payment.", "It stays so until it is paid or cancelled."
 		if d := s.row.PayDeadline; d != nil && s.row.ExpiredAt(s.now) {
@@ -65,9 +88,17 @@ func (s *teller) live() (string, string) {
 			next = fmt.Sprintf("If it is not paid by %s it is cancelled within a minute or two, and its units come free.", when(*d))
 		}
 	}
+	return verdict, next
+}
+
+// live is of an order that holds its units.
+func (s *teller) live() (string, string) {
+	verdict, next := s.holding()
 	switch {
 	case s.redisDown != nil:
 		return verdict + " Redis could not be asked about it now.", next
+	case s.entry == nil && s.calledOff():
+		return verdict + " Redis has lost it.", next
 	case s.entry == nil:
 		return verdict + " Redis has lost it and offers its units again; MySQL does not sell them twice.", "Redis is taught the order. " + inFiveMore
 	case s.entry.Standing == stock.Dead:

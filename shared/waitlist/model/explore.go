@@ -1,58 +1,18 @@
 package model
 
-import "fmt"
+import "holdfast/shared/modelcheck"
 
-// Result is what a walk through all states found.
-type Result struct {
-	States    int
-	Settled   int // distinct states of the stores from which settling was tried
-	Violation string
-	Trace     []string // the steps that lead to the violation, none longer than needed
-}
-
-// origin is how a state was first reached.
-type origin struct {
-	from    int32
-	who, id uint8
-	what    string
-}
-
-// Explore walks breadth-first through every state that the scenario can reach under the rules and stops at the first violation,
-// which no shorter way leads to.
-func Explore(sc Scenario, r Rules) Result {
-	first := initial(&sc)
-	seen := map[state]struct{}{first: {}}
-	states, origins := []state{first}, []origin{{from: -1}}
-	settled := make(map[stores]struct{})
-	for i := 0; i < len(states); i++ {
-		s := states[i]
-		wrong, last := settles(&sc, &r, s.stores, settled), i
-		if wrong == "" {
-			walk(&sc, &r, s, func(who, id uint8, what string, next state) {
-				if _, known := seen[next]; known || wrong != "" {
-					return
-				}
-				seen[next] = struct{}{}
-				states, origins = append(states, next), append(origins, origin{int32(i), who, id, what})
-				if wrong = breaks(&sc, &s, &next); wrong != "" {
-					last = len(states) - 1
-				}
-			})
-		}
-		if wrong != "" {
-			return Result{States: len(states), Settled: len(settled), Violation: wrong, Trace: trace(origins, last)}
-		}
-	}
-	return Result{States: len(states), Settled: len(settled)}
-}
-
-func trace(origins []origin, last int) []string {
-	var steps []string
-	for i := int32(last); i > 0; i = origins[i].from {
-		o := origins[i]
-		steps = append([]string{fmt.Sprintf("%s %s (entry %d)", actorNames[o.who], o.what, o.id+1)}, steps...)
-	}
-	return steps
+// Explore walks through every state that the scenario can reach under the rules and stops at the first violation.
+func Explore(sc Scenario, r Rules) modelcheck.Result {
+	return modelcheck.Explore(&modelcheck.Model[state, stores]{
+		First:    initial(&sc),
+		Walk:     func(s state, emit func(who, id uint8, what string, next state)) { walk(&sc, &r, s, emit) },
+		Breaks:   func(from, to *state) string { return breaks(&sc, from, to) },
+		Rest:     func(s *state) stores { return s.stores },
+		Settle:   func(s *stores) { settle(&sc, &r, s) },
+		Unmended: func(s *stores) string { return s.unmended(&sc) },
+		Rounds:   settleRounds, Actors: actorNames[:], Subject: "entry",
+	})
 }
 
 // breaks says which rule a step breaks; "" for none.
@@ -98,22 +58,6 @@ func breaks(sc *Scenario, from, to *state) string {
 
 // settleRounds is more than any repair takes.
 const settleRounds = 16
-
-// settles lets all actors die and the schedules run, and says what is not mended then; "" when all is.
-func settles(sc *Scenario, r *Rules, s stores, seen map[stores]struct{}) string {
-	for range settleRounds {
-		if _, known := seen[s]; known {
-			return ""
-		}
-		before := s
-		seen[before] = struct{}{}
-		settle(sc, r, &s)
-		if s == before {
-			return s.unmended(sc)
-		}
-	}
-	return "repair never comes to rest"
-}
 
 // settle is one round of what runs by itself, long enough for every time to pass: repair, the minute pass, a filler for each type.
 func settle(sc *Scenario, r *Rules, s *stores) {
