@@ -79,12 +79,17 @@ bench: build ## Measure; every figure is a ratio inside one run
 	$(BIN) bench
 
 .PHONY: sim
-sim: servers ## Play 1 000 seeds of the simulation: one step at a time, with everything failing that can fail (SEEDS=..., SEED=N for one)
+sim: servers ## Play 1 000 seeds of the simulation, and cut every function off at each of its calls (SEEDS=..., SEED=N for one seed alone)
 	$(BIN) sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000))
+	$(if $(SEED),,$(BIN) sim --cuts)
 
 .PHONY: drill
 drill: servers ## Kill and cut real processes under load for MINUTES (10), then see what mended it and prove the result
 	$(BIN) drill --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+
+.PHONY: soak
+soak: servers ## Load for MINUTES (30) with one full reconciliation after the other; nothing is broken, so none may find anything
+	$(BIN) drill --calm --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
 
 .PHONY: mutants
 mutants: servers ## Plant defects one at a time; the tests must notice each of them

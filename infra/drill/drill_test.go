@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,17 +17,22 @@ import (
 
 func TestAShortDrillLosesNothingAndSaysWhoMended(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a drill takes minutes")
+		t.Skip("-short leaves the drill out: it takes minutes; make test runs it")
 	}
 	var out bytes.Buffer
 	report := filepath.Join(t.TempDir(), "report.md")
-	result, err := Run(t.Context(), Options{Seed: 7, Duration: 40 * time.Second, Round: 15 * time.Second, Rate: 25, DataDir: t.TempDir(), Report: report, Out: &out,
-		Only: []string{"create-orders killed", "Redis: ack refused", "queue: messages dropped", "Redis killed, restarts empty", "MariaDB killed, restarted"}})
+	result, err := Run(t.Context(), Options{Seed: 7, Duration: time.Minute, Round: 12 * time.Second, Rate: 25, DataDir: t.TempDir(), Report: report, Out: &out,
+		Only: []string{"create-orders killed", "Redis: ack refused", "queue: messages dropped", "Redis killed, restarts empty", "MariaDB killed, restarted",
+			"functions of money killed", "provider: tells late, and twice"}})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	if len(result.Strikes) < 4 || result.Load.Promised < 100 || len(result.Load.Sales) < 2 {
 		t.Errorf("%d strikes, %d promises, %d sales: too little happened", len(result.Strikes), result.Load.Promised, len(result.Load.Sales))
+	}
+	money := slices.IndexFunc(result.Verdicts, func(v Verdict) bool { return v.Sale == allSales && len(v.Equations) > 0 })
+	if result.Load.Paid == 0 || result.Load.Waited == 0 || money < 0 {
+		t.Errorf("%d paid, %d waited, money judged: %v\n%s", result.Load.Paid, result.Load.Waited, money >= 0, out.String())
 	}
 	if mended := result.Paces[0].Orders + result.Paces[1].Orders; mended == 0 {
 		t.Error("nothing had to be mended")
@@ -39,6 +45,20 @@ func TestAShortDrillLosesNothingAndSaysWhoMended(t *testing.T) {
 		if !strings.Contains(string(text), words) || !strings.Contains(out.String(), words) {
 			t.Errorf("the report does not say %q:\n%s", words, text)
 		}
+	}
+}
+
+func TestACalmDrillReconcilesAllTheTimeAndFindsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short leaves drills out: they take minutes; make test runs them")
+	}
+	var out bytes.Buffer
+	result, err := Run(t.Context(), Options{Seed: 8, Duration: 25 * time.Second, Round: 12 * time.Second, Rate: 25, DataDir: t.TempDir(), Calm: true, Out: &out})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if len(result.Strikes) > 0 || result.Calm == nil || result.Calm.Runs < 10 || result.Calm.Checked < 100 || result.Calm.Differences > 0 {
+		t.Errorf("%d strikes; reconciled: %+v", len(result.Strikes), result.Calm)
 	}
 }
 
@@ -87,15 +107,17 @@ func TestADrillIsNotInOrderWhenAnythingIsOff(t *testing.T) {
 		t.Fatal("a sound result is not in order")
 	}
 	for name, spoil := range map[string]func(*Result){
-		"an equation fails":       func(r *Result) { r.Verdicts[0].Equations[0].Pass = false },
-		"something is in flight":  func(r *Result) { r.Verdicts[0].InFlight = 1 },
-		"a sale was not checked":  func(r *Result) { r.Verdicts[0].Problem = "not loaded" },
-		"no equation was checked": func(r *Result) { r.Verdicts[0].Equations = nil },
-		"a certificate fails":     func(r *Result) { r.Certificates[0].Verdict = "FAIL" },
-		"a difference is open":    func(r *Result) { r.Differences = 1 },
-		"the contract was broken": func(r *Result) { r.Load.Broken = []string{"x"} },
-		"nobody got anything":     func(r *Result) { r.Load.Promised = 0 },
-		"no sale was opened":      func(r *Result) { r.Verdicts = nil },
+		"an equation fails":                                  func(r *Result) { r.Verdicts[0].Equations[0].Pass = false },
+		"something is in flight":                             func(r *Result) { r.Verdicts[0].InFlight = 1 },
+		"a sale was not checked":                             func(r *Result) { r.Verdicts[0].Problem = "not loaded" },
+		"no equation was checked":                            func(r *Result) { r.Verdicts[0].Equations = nil },
+		"a certificate fails":                                func(r *Result) { r.Certificates[0].Verdict = "FAIL" },
+		"a difference is open":                               func(r *Result) { r.Differences = 1 },
+		"the contract was broken":                            func(r *Result) { r.Load.Broken = []string{"x"} },
+		"nobody got anything":                                func(r *Result) { r.Load.Promised = 0 },
+		"no sale was opened":                                 func(r *Result) { r.Verdicts = nil },
+		"reconcile found something where nothing was broken": func(r *Result) { r.Calm = &Calm{Runs: 1, Differences: 1} },
+		"reconcile never ran":                                func(r *Result) { r.Calm = &Calm{} },
 	} {
 		r := sound()
 		spoil(r)

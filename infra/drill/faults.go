@@ -3,8 +3,12 @@ package drill
 import (
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"time"
+
+	"holdfast/infra/local/sns"
+	"holdfast/infra/local/states"
 )
 
 // fault is one thing that the nemesis does: it breaks something, lets it be broken for a while, and mends what would not come back by
@@ -40,6 +44,8 @@ const (
 var faults = []fault{
 	{"create-orders killed", stepCreate, nothing, kill("create-orders")},
 	{"functions killed", stepAny, nothing, kill("reserve-ticket", "cancel-order", "operate-sales", "compensate-orders", "expire-orders", "get-order")},
+	{"functions of money killed", stepAny, nothing, kill("pay-order", "notify-payment", "confirm-deposit", "my-waitlist", "send-notices",
+		"remind-deposit", "settle-deposit")},
 	{"MariaDB killed, restarted", stepCreate, nothing, killMariaDB},
 	{"Redis killed, restarts empty", stepAny, redisSet, killRedis},
 	{"Redis killed, restarts from an old copy", stepAny, redisSet, redisFromOldCopy},
@@ -62,6 +68,13 @@ var faults = []fault{
 	{"Redis: answers to ack lost", stepAck, nothing, switched("redis.ack", "lose-answer", 2)},
 	{"Redis: release refused", stepRelease, nothing, switched("redis.release", "refuse", 1)},
 	{"Redis: answers to release lost", stepRelease, nothing, switched("redis.release", "lose-answer", 2)},
+	{"workflows: starts refused", stepAny, nothing, switched(states.PointStart, "refuse", 1)},
+	{"notices: answers of the topic lost", stepAny, nothing, switched(sns.PointPublish, "lose-answer", 2)},
+	{"provider: tells late, and twice", stepAny, nothing, provides(map[string]any{"events": []map[string]any{{"status": "SUCCEEDED", "after": "20s", "times": 2}}})},
+	{"provider: tells of a failure, then of a success", stepAny, nothing, provides(map[string]any{"events": []map[string]any{
+		{"status": "FAILED", "after": "200ms"}, {"status": "SUCCEEDED", "after": "2s"}}})},
+	{"provider: answers lost", stepAny, nothing, provides(map[string]any{"loseAnswers": 10,
+		"events": []map[string]any{{"status": "SUCCEEDED", "after": "200ms"}}})},
 }
 
 // faultNamed finds a fault; nil when there is none of that name.
@@ -105,6 +118,20 @@ func switched(point, mode string, every int) func(context.Context, *world, *rand
 		return nil
 	}
 }
+
+// provides has the payment provider follow a plan for a while, and then do again what it does at first.
+func provides(plan map[string]any) func(context.Context, *world, *rand.Rand) error {
+	return func(ctx context.Context, w *world, random *rand.Rand) error {
+		if err := w.ask(ctx, http.MethodPost, providerPlan, "", plan, nil); err != nil {
+			return err
+		}
+		pause(ctx, hold(random))
+		return w.ask(context.WithoutCancel(ctx), http.MethodPost, providerPlan, "", map[string]any{
+			"events": []map[string]any{{"status": "SUCCEEDED", "after": "200ms"}}}, nil)
+	}
+}
+
+const providerPlan = "/local/provider/plan"
 
 // pick chooses a wire of the world.
 type pick func(*world) *wire

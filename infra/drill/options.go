@@ -19,6 +19,7 @@ type Options struct {
 	Rate     int           // reservations a second; 60
 	Round    time.Duration // a new sale opens after each; 20 s
 	Only     []string      // names of the faults to deal; nil: all
+	Calm     bool          // deal none: reconcile in full without pause instead, which must find nothing
 	Out      io.Writer     // progress and report for a person
 }
 

@@ -26,8 +26,13 @@ func (r *Result) WriteMarkdown(out io.Writer) error {
 	if !r.InOrder() {
 		verdict = "**NOT in order**"
 	}
-	p("%d sales, %d reservations sent, %d promised by a 202, %d cancelled by their buyers, %d paid; %d strikes of the nemesis. Settled by itself %s after the last one: %s.\n",
-		len(r.Load.Sales), r.Load.Requests, r.Load.Promised, r.Load.Cancelled, r.Load.Paid, len(r.Strikes), r.Settled.Round(time.Second), verdict)
+	p("%d sales, %d reservations sent, %d promised by a 202, %d cancelled by their buyers, %d paid, %d waited for and %d of them accepted; %d strikes of the nemesis. Settled by itself %s after the last one: %s.\n",
+		len(r.Load.Sales), r.Load.Requests, r.Load.Promised, r.Load.Cancelled, r.Load.Paid, r.Load.Waited, r.Load.Accepted,
+		len(r.Strikes), r.Settled.Round(time.Second), verdict)
+	if c := r.Calm; c != nil {
+		p("Nothing was broken. %d full reconciliations held %d orders against each other meanwhile: %d differences, %d repairs.\n", c.Runs, c.Checked,
+			c.Differences, c.Repaired)
+	}
 	r.writeVerdicts(p)
 	r.writePaces(p)
 	r.writeMatrix(p)

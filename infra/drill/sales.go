@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"sync"
-	"time"
 
 	"holdfast/infra/crowd"
 )
@@ -18,6 +17,8 @@ type Load struct {
 	Promised   int            `json:"promised"`
 	Cancelled  int            `json:"cancelled"`
 	Paid       int            `json:"paid"`
+	Waited     int            `json:"waited"`   // buyers who joined a waitlist
+	Accepted   int            `json:"accepted"` // of these, who took an offer
 	Unanswered int            `json:"unanswered"`
 	Others     map[string]int `json:"others"` // other answers than 202, by code
 	Broken     []string       `json:"broken,omitempty"`
@@ -54,18 +55,15 @@ func (w *world) sell(ctx context.Context) (*Load, error) {
 	return load, firstErr
 }
 
-// A sale is one of seats against a deposit each so-manieth time, in drills that are not over before a deposit's deadline.
-const (
-	seatsEvery = 3
-	seatsNeed  = 5 * time.Minute
-)
+// seatsEvery says which sales are of seats against a deposit: each so-manieth.
+const seatsEvery = 3
 
 // crowdOf is the size of a round's crowd: it wants a little more than there is.
 func (w *world) crowdOf(round int) crowd.Options {
 	wishes := int(float64(w.o.Rate) * w.o.Round.Seconds())
 	return crowd.Options{Addresses: w.stack.Addresses, Dir: w.o.DataDir, ActivityID: fmt.Sprintf("drill-%d-%d", w.o.Seed, round),
 		Users: max(1, wishes*7/8), Rate: w.o.Rate, Capacity: max(16, wishes*3/2), Buckets: 8, Limit: 3, Seed: w.o.Seed + uint64(round),
-		PayWindow: payWindow, Deposits: w.o.Duration >= seatsNeed && round%seatsEvery == seatsEvery-1, Out: io.Discard}
+		PayWindow: payWindow, Deposits: round%seatsEvery == seatsEvery-1, Out: io.Discard}
 }
 
 func (l *Load) add(met *crowd.Endured) {
@@ -74,6 +72,8 @@ func (l *Load) add(met *crowd.Endured) {
 	l.Promised += met.Promised
 	l.Cancelled += met.Cancelled
 	l.Paid += met.Paid
+	l.Waited += met.Waited
+	l.Accepted += met.Accepted
 	l.Unanswered += met.Unanswered
 	for code := range maps.Keys(met.Others) {
 		l.Others[code] += met.Others[code]

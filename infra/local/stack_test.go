@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/hmac"
+	"crypto/rsa"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -77,7 +80,7 @@ func TestOnlyGenuineTokensGetIn(t *testing.T) {
 	parts := strings.Split(genuine, ".")
 	encode := base64.RawURLEncoding.EncodeToString
 
-	// The public key as an HMAC secret is the classic forgery: it must not verify.
+	// The public key as an HMAC secret, in whatever form a server may hold it, is the classic forgery: it must not verify.
 	_, _, keySet := ask(t, "GET", api+"/local/.well-known/jwks.json", "", "")
 	var keys struct {
 		Keys []struct{ N, E string } `json:"keys"`
@@ -89,17 +92,28 @@ func TestOnlyGenuineTokensGetIn(t *testing.T) {
 	if err != nil || new(big.Int).SetBytes(modulus).BitLen() != 2048 {
 		t.Fatalf("modulus: %v", err)
 	}
-	forgedHead := encode([]byte(`{"alg":"HS256","typ":"JWT"}`))
-	mac := hmac.New(sha256.New, []byte(keySet))
-	mac.Write([]byte(forgedHead + "." + parts[1]))
+	forged := func(secret []byte) string {
+		signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + parts[1]
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(signed))
+		return signed + "." + encode(mac.Sum(nil))
+	}
+	public := &rsa.PublicKey{N: new(big.Int).SetBytes(modulus), E: 65537}
+	pkix, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil || keys.Keys[0].E != "AQAB" {
+		t.Fatalf("exponent %s: %v", keys.Keys[0].E, err)
+	}
 
 	for name, token := range map[string]string{
-		"none at all":           "",
-		"no token":              "nonsense",
-		"alg none":              encode([]byte(`{"alg":"none"}`)) + "." + parts[1] + ".",
-		"HS256 with public key": forgedHead + "." + parts[1] + "." + encode(mac.Sum(nil)),
-		"other claims":          parts[0] + "." + encode([]byte(`{"sub":"bob","iss":"https://holdfast.local/","aud":"holdfast","exp":99999999999}`)) + "." + parts[2],
-		"another stack's":       otherStacksToken(t),
+		"none at all":              "",
+		"no token":                 "nonsense",
+		"alg none":                 encode([]byte(`{"alg":"none"}`)) + "." + parts[1] + ".",
+		"HS256 with the key set":   forged([]byte(keySet)),
+		"HS256 with the PEM":       forged(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pkix})),
+		"HS256 with the RSA's PEM": forged(pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY", Bytes: x509.MarshalPKCS1PublicKey(public)})),
+		"HS256 with the DER":       forged(pkix),
+		"other claims":             parts[0] + "." + encode([]byte(`{"sub":"bob","iss":"https://holdfast.local/","aud":"holdfast","exp":99999999999}`)) + "." + parts[2],
+		"another stack's":          otherStacksToken(t),
 	} {
 		if status, _, body := ask(t, "GET", api+"/v1/orders", token, ""); status != http.StatusUnauthorized || !strings.Contains(body, `"message"`) {
 			t.Errorf("%s: %d %s", name, status, body)

@@ -48,9 +48,6 @@ func (s *Stack) newDeposits() error {
 	return nil
 }
 
-// Deposits is the state machine of deposits.
-func (s *Stack) Deposits() *states.Machine { return s.deposits }
-
 // showExecutions lists executions, the last started first, and counts them by status. ?status= and ?name= keep only those.
 func (s *Stack) showExecutions(r *http.Request) (any, error) {
 	wish := r.URL.Query()

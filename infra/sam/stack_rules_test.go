@@ -145,6 +145,51 @@ var stackRules = []rule{
 		},
 	},
 	{
+		name: "the alarm of what runs more seldom than it looks back rings at the first failure",
+		faults: func(all templates) (faults []string) {
+			for _, schedule := range all.everywhere("AWS::Scheduler::Schedule") {
+				if schedule.property("ScheduleExpression") != "rate(1 day)" {
+					continue
+				}
+				function, _, _ := strings.Cut(schedule.name, "Function")
+				for _, alarm := range resources("function-alarms.yaml", all.Stacks["function-alarms.yaml"], "AWS::CloudWatch::Alarm") {
+					if periods, _ := number(alarm.property("EvaluationPeriods")); alarm.name == function+"Fails" && periods != 1 {
+						faults = append(faults, fmt.Sprintf("%s wants %v periods to fail", alarm.name, periods))
+					}
+				}
+			}
+			return faults
+		},
+		plant: func(all templates) {
+			for _, alarm := range resources("function-alarms.yaml", all.Stacks["function-alarms.yaml"], "AWS::CloudWatch::Alarm") {
+				if alarm.name == "ReconcileDepositsFails" {
+					alarm.set(3.0, "EvaluationPeriods")
+				}
+			}
+		},
+	},
+	{
+		name: "no two functions are told the same reason to worry",
+		faults: func(all templates) (faults []string) {
+			reasons := map[string]string{}
+			for _, alarm := range resources("function-alarms.yaml", all.Stacks["function-alarms.yaml"], "AWS::CloudWatch::Alarm") {
+				_, reason, given := strings.Cut(text(alarm.property("AlarmDescription")), ": ")
+				if other := reasons[reason]; given && other != "" {
+					faults = append(faults, fmt.Sprintf("%s and %s: %s", alarm.name, other, reason))
+				}
+				reasons[reason] = alarm.name
+			}
+			return faults
+		},
+		plant: func(all templates) {
+			for _, alarm := range resources("function-alarms.yaml", all.Stacks["function-alarms.yaml"], "AWS::CloudWatch::Alarm") {
+				if alarm.name == "PayOrderFails" || alarm.name == "ReconcileStockFails" {
+					alarm.set("fails: what Redis lost is not found again.", "AlarmDescription")
+				}
+			}
+		},
+	},
+	{
 		name: "alarms reach somebody",
 		faults: func(all templates) (faults []string) {
 			for _, alarm := range all.everywhere("AWS::CloudWatch::Alarm") {

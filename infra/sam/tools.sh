@@ -13,9 +13,11 @@ fi
 
 # A distribution may ship Python without venv or its pip.
 if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
-    if command -v apt-get >/dev/null && [[ $(id -u) == 0 ]]; then
+    sudo=()
+    [[ $(id -u) == 0 ]] || sudo=(sudo -n)
+    if command -v apt-get >/dev/null && "${sudo[@]}" true 2>/dev/null; then
         echo "installing Python with venv"
-        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3 python3-venv; } >/dev/null
+        { "${sudo[@]}" apt-get update -qq && "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3 python3-venv; } >/dev/null
     else
         echo "Python 3.9 or later with its venv module is needed (on Debian and Ubuntu: python3-venv); install it and run this again" >&2
         exit 1

@@ -11,9 +11,11 @@ binary=$folder/node_modules/.bin/asl-validator
 
 if [ ! -e "$binary" ]; then
 	if ! command -v npm >/dev/null 2>&1; then
-		if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
+		root=
+		[ "$(id -u)" = 0 ] || root="sudo -n"
+		if command -v apt-get >/dev/null 2>&1 && $root true 2>/dev/null; then
 			echo "installing Node.js with npm" >&2
-			{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nodejs npm; } >/dev/null
+			{ $root apt-get update -qq && $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nodejs npm; } >/dev/null
 		else
 			echo "asl-validator needs Node.js with npm (on Debian and Ubuntu: npm); install it and run this again" >&2
 			exit 1

@@ -3,7 +3,7 @@
 //
 //	topics := sns.New(sns.Options{Now: clock.Now, Faults: faults})
 //	arn := topics.Create("notices")
-//	client := awssns.New(awssns.Options{BaseEndpoint: …, Region: topics.Region(), Credentials: anyCredentials})
+//	client := awssns.New(awssns.Options{BaseEndpoint: …, Region: "us-east-1", Credentials: anyCredentials})
 //	seen := topics.Published(arn)
 //
 // # What it takes

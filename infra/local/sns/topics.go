@@ -35,10 +35,8 @@ func Modes() []sqs.Mode { return slices.Clone(modes) }
 
 // Options configure Topics.
 type Options struct {
-	Now     func() time.Time // nil = time.Now
-	Faults  sqs.Faults       // nil = none
-	Region  string           // "" = us-east-1
-	Account string           // twelve digits; "" = 000000000000
+	Now    func() time.Time // nil = time.Now
+	Faults sqs.Faults       // nil = none
 }
 
 // Message is one message that a topic accepted.
@@ -52,9 +50,8 @@ type Message struct {
 
 // Topics holds the topics and answers HTTP. It is safe for use by many goroutines.
 type Topics struct {
-	now             func() time.Time
-	faults          sqs.Faults
-	region, account string
+	now    func() time.Time
+	faults sqs.Faults
 
 	mu     sync.Mutex
 	topics map[string]*topic // by ARN
@@ -67,22 +64,16 @@ type topic struct {
 
 // New makes Topics without any topic.
 func New(o Options) *Topics {
-	t := &Topics{now: o.Now, faults: o.Faults, region: o.Region, account: o.Account, topics: map[string]*topic{}}
+	t := &Topics{now: o.Now, faults: o.Faults, topics: map[string]*topic{}}
 	if t.now == nil {
 		t.now = time.Now
-	}
-	if t.region == "" {
-		t.region = "us-east-1"
-	}
-	if t.account == "" {
-		t.account = "000000000000"
 	}
 	return t
 }
 
 // Create makes a topic, or finds the one that is there, and answers its ARN.
 func (t *Topics) Create(name string) string {
-	arn := "arn:aws:sns:" + t.region + ":" + t.account + ":" + name
+	arn := "arn:aws:sns:us-east-1:000000000000:" + name
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.topics[arn] == nil {

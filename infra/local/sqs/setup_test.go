@@ -1,21 +1,16 @@
 package sqs_test
 
 import (
-	"bufio"
-	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"regexp"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"holdfast/infra/local/moto"
 	"holdfast/infra/local/sqs"
 )
 
@@ -41,8 +36,8 @@ func newClient(endpoint string) *awssqs.Client {
 	})
 }
 
-// moto is the one moto server of this test run.
-var moto struct {
+// theirs is the one moto server of this test run.
+var theirs struct {
 	once     sync.Once
 	endpoint string
 	err      error
@@ -51,8 +46,8 @@ var moto struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if moto.stop != nil {
-		moto.stop()
+	if theirs.stop != nil {
+		theirs.stop()
 	}
 	os.Exit(code)
 }
@@ -60,67 +55,9 @@ func TestMain(m *testing.M) {
 // motoEndpoint starts moto's server on first use, installing it when it is missing; without it the test fails.
 func motoEndpoint(t *testing.T) string {
 	t.Helper()
-	moto.once.Do(func() { moto.endpoint, moto.err = startMoto() })
-	if moto.err != nil {
-		t.Fatalf("moto_server is needed: %v", moto.err)
+	theirs.once.Do(func() { theirs.endpoint, theirs.stop, theirs.err = moto.Start() })
+	if theirs.err != nil {
+		t.Fatalf("moto_server is needed: %v", theirs.err)
 	}
-	return moto.endpoint
-}
-
-// motoProgram serves moto on a free loopback port until its standard input ends, so that it does not outlive a test run that was killed.
-const motoProgram = `
-import os, sys, threading
-threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
-from moto.server import main
-main(["-H", "127.0.0.1", "-p", "0"])
-`
-
-func startMoto() (string, error) {
-	install := exec.Command("sh", "moto.sh")
-	install.Stderr = os.Stderr
-	python, err := install.Output()
-	if err != nil {
-		return "", fmt.Errorf("install: %w", err)
-	}
-	cmd := exec.Command(strings.TrimSpace(string(python)), "-u", "-c", motoProgram)
-	cmd.Env = append(os.Environ(), "TZ=UTC", "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return "", err
-	}
-	output, err := cmd.StderrPipe()
-	if err != nil {
-		return "", err
-	}
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	moto.stop = func() {
-		_ = stdin.Close()
-		_ = cmd.Process.Kill() // by its own id; it may have ended already
-		_ = cmd.Wait()
-	}
-	found := make(chan string, 1)
-	go func() {
-		running := regexp.MustCompile(`Running on (http://127\.0\.0\.1:\d+)`)
-		var said []string
-		lines := bufio.NewScanner(output)
-		for lines.Scan() {
-			said = append(said, lines.Text())
-			if m := running.FindStringSubmatch(lines.Text()); m != nil {
-				found <- m[1]
-				said = nil
-			}
-		}
-		found <- "ended: " + strings.Join(said, "\n")
-	}()
-	select {
-	case line := <-found:
-		if !strings.HasPrefix(line, "http") {
-			return "", fmt.Errorf("moto %s", line)
-		}
-		return line, nil
-	case <-time.After(60 * time.Second):
-		return "", fmt.Errorf("moto did not say within 60 s where it runs")
-	}
+	return theirs.endpoint
 }

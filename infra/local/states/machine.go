@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -18,17 +17,16 @@ type Functions interface {
 	Invoke(ctx context.Context, function string, payload []byte) ([]byte, error)
 }
 
+// tasksAtOnce is how many tasks run at one moment; more wait.
+const tasksAtOnce = 32
+
 // Options describe a Machine.
 type Options struct {
 	Name       string // of the state machine
 	Definition []byte // its JSON, after substitution
 	Functions  Functions
-	AtOnce     int              // tasks that run at one moment; more wait. 0 = 32
 	Now        func() time.Time // may jump forward; nil = time.Now
 	Faults     sqs.Faults       // nil = none
-	Region     string           // "" = us-east-1
-	Account    string           // twelve digits; "" = 000000000000
-	Log        *slog.Logger     // nil = slog.Default()
 }
 
 // Machine is a state machine and its executions. It is an http.Handler, safe for use by many goroutines.
@@ -55,14 +53,10 @@ func New(o Options) (*Machine, error) {
 	if o.Name == "" || o.Functions == nil {
 		return nil, fmt.Errorf("states: name and functions are needed")
 	}
-	o.AtOnce, o.Region, o.Account = cmp.Or(o.AtOnce, 32), cmp.Or(o.Region, "us-east-1"), cmp.Or(o.Account, "000000000000")
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	m := &Machine{o: o, definition: d, tasks: make(chan struct{}, o.AtOnce), executions: map[string]*execution{}, moved: make(chan struct{})}
+	m := &Machine{o: o, definition: d, tasks: make(chan struct{}, tasksAtOnce), executions: map[string]*execution{}, moved: make(chan struct{})}
 	m.work, m.cancel = context.WithCancel(context.Background())
 	return m, nil
 }
@@ -70,9 +64,7 @@ func New(o Options) (*Machine, error) {
 // ARN is the state machine's.
 func (m *Machine) ARN() string { return m.arn("stateMachine:" + m.o.Name) }
 
-func (m *Machine) arn(rest string) string {
-	return "arn:aws:states:" + m.o.Region + ":" + m.o.Account + ":" + rest
-}
+func (m *Machine) arn(rest string) string { return "arn:aws:states:us-east-1:000000000000:" + rest }
 
 // Wake makes every execution look at the clock; call it after the clock was moved.
 func (m *Machine) Wake() {
