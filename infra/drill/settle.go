@@ -56,10 +56,13 @@ func (v Verdict) Failed() []invariant.Equation {
 	return failed
 }
 
-// settle leaves the stack to its schedules until every sale is in order and no order can run out any more, or the limit has passed. When
-// nothing but deadlines is left to wait for, it moves the stack's clock on. It returns how long that took and the last verdicts.
+// settle leaves the stack to its schedules until every sale is in order and no order can run out any more, or the limit has passed. While
+// nothing changes but the time, it moves the stack's clock on: schedules, deadlines, and the messages that a dead function holds come by
+// it. It returns how long that took by that clock, and the last verdicts.
 func (w *world) settle(ctx context.Context, sales []string, report func(waited time.Duration, moving []Verdict)) (took time.Duration, verdicts []Verdict, err error) {
 	began := time.Now()
+	var moved time.Duration
+	var before string
 	promises := make(map[string][]crowd.Promise, len(sales))
 	for _, id := range sales {
 		if promises[id], err = crowd.ReadJournal(crowd.JournalPath(w.o.DataDir, id)); err != nil {
@@ -86,21 +89,24 @@ func (w *world) settle(ctx context.Context, sales []string, report func(waited t
 		if ctx.Err() != nil {
 			return 0, nil, ctx.Err()
 		}
-		took = time.Since(began)
+		took = time.Since(began) + moved
 		if err == nil && waiting == 0 && len(moving) == 0 || took > settleLimit {
 			return took, verdicts, nil
 		}
-		if err == nil && len(moving) == 0 {
+		report(took, moving)
+		now := fmt.Sprint(moving)
+		if now == before {
+			moved += hasten
 			if err := w.ask(ctx, http.MethodPost, "/local/clock", "", map[string]any{"advance": hasten.String()}, nil); err != nil {
 				return 0, nil, err
 			}
 		}
-		report(took, moving)
+		before = now
 		pause(ctx, 5*time.Second)
 	}
 }
 
-// hasten is how far the clock is moved at once: less than what any layer of repair promises.
+// hasten is how far the clock is moved at once: less than the time between two passes of any schedule.
 const hasten = 30 * time.Second
 
 // judge checks one sale now.
