@@ -67,7 +67,7 @@ vulncheck: ## Known vulnerabilities in what we call (asks the Go vulnerability d
 	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
 
 .PHONY: validate
-validate: ## SAM: both forms of sam validate, sam build, and our own assertions on the expanded template
+validate: ## SAM: sam validate with and without --lint, sam build, and our own assertions on the expanded template
 	./infra/sam/validate.sh
 
 .PHONY: local-invoke
@@ -75,7 +75,7 @@ local-invoke: servers ## One function through sam local invoke, against a local 
 	./infra/sam/local-invoke.sh
 
 .PHONY: bench
-bench: build ## Measure; every figure is a ratio inside one run
+bench: build ## Measure; ratios are against a baseline of the same run
 	$(BIN) bench
 
 .PHONY: sim
@@ -84,7 +84,7 @@ sim: servers ## Play 1 000 seeds of the simulation, and cut every function off a
 	$(if $(SEED),,$(BIN) sim --cuts)
 
 .PHONY: drill
-drill: servers ## Kill and cut real processes under load for MINUTES (10), then see what mended it and prove the result
+drill: servers ## Kill and cut real processes under load for MINUTES (10), then see what mended it and prove the result (SEED=N for other faults)
 	$(BIN) drill --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
 .PHONY: soak

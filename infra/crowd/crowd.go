@@ -76,7 +76,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	c.say("\nThe proof, from MariaDB, Redis and the crowd's own journal of %d promises:", len(promises))
+	c.say("\nThe proof, from MariaDB, Redis and the crowd's own journal of %d answers 202 for %d orders:", len(promises), len(result.promises))
 	if err := Verify(ctx, o.Addresses, o.ActivityID, promises, o.Patience, o.Out); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (c *Crowd) printRush(r *loadResult) {
 	for _, p := range r.promises {
 		units[p.Type] += p.Quantity
 	}
-	c.say("\n%d requests at %.0f a second: %d reservations", m.Requests, m.Rate, len(r.promises))
+	c.say("\n%d requests at %.0f a second and %d repeated ones: %d reservations", m.Requests, m.Rate, r.repeats, len(r.promises))
 	for _, t := range ticketTypes {
 		c.say("  %-9s %d of %d units", t.id, units[t.id], c.capacityOf(t.share))
 	}
@@ -117,6 +117,9 @@ func (c *Crowd) printRush(r *loadResult) {
 		round(m.Latencies.P99), round(m.Latencies.Max))
 	for _, code := range slices.Sorted(maps.Keys(r.refusals)) {
 		c.say("  refused %-28s %d", code, r.refusals[code])
+	}
+	if r.repeats > 0 {
+		c.say("  whoever heard that nothing could be said for the moment (503: too much at once here) was asked to come again, and did")
 	}
 }
 

@@ -29,7 +29,8 @@ const doubleTaps = 0.15
 
 // loadResult is what came of the rush.
 type loadResult struct {
-	metrics  vegeta.Metrics
+	metrics  vegeta.Metrics // of the rush itself
+	repeats  int            // requests that were sent again after it
 	promises map[sale.OrderID]Promise
 	refusals map[string]int // by code
 	broken   []string       // answers that break the contract, at most a few
@@ -138,6 +139,7 @@ func (c *Crowd) read(buyers []buyer, r *vegeta.Result, result *loadResult) error
 
 // add takes in what a later rush of the same buyers brought.
 func (r *loadResult) add(later *loadResult) {
+	r.repeats += int(later.metrics.Requests)
 	for id, p := range later.promises {
 		if _, seen := r.promises[id]; !seen {
 			r.promises[id] = p

@@ -86,6 +86,15 @@ func faultNamed(name string) *fault {
 	return &faults[i]
 }
 
+// faultNames lists the names of all faults.
+func faultNames() []string {
+	names := make([]string, len(faults))
+	for i := range faults {
+		names[i] = faults[i].name
+	}
+	return names
+}
+
 // How long faults last.
 const (
 	shortest = 1500 * time.Millisecond

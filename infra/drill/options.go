@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -46,7 +47,7 @@ func (o *Options) fill() error {
 	}
 	for _, name := range o.Only {
 		if faultNamed(name) == nil {
-			return fmt.Errorf("there is no fault %q", name)
+			return fmt.Errorf("there is no fault %q; there are: %s", name, strings.Join(faultNames(), "; "))
 		}
 	}
 	return nil

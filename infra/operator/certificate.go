@@ -91,11 +91,15 @@ func PrintCertificate(w io.Writer, c *certificate.Certificate) error {
 		if e.FirstOffender != "" {
 			offender = "  first: " + e.FirstOffender
 		}
-		p.line("  %s  %-3s %-72s %9d | %-9d%s", e.Verdict, e.ID, e.Text, e.Left, e.Right, offender)
+		sign := "="
+		if e.AtMost {
+			sign = "<="
+		}
+		p.line("  %s  %-3s %9d %2s %-9d  %s%s", e.Verdict, e.ID, e.Left, sign, e.Right, e.Text, offender)
 	}
-	claim := "equal up to what is in flight; the sale is on, or something is on its way"
+	claim := "equal up to what is in flight, since the sale is not suspended or closed, or something is on its way"
 	if c.Exact {
-		claim = "exactly equal; the sale takes no orders and nothing is on its way"
+		claim = "exactly equal, since the sale is suspended or closed and nothing is on its way"
 	}
 	p.line("  in flight between the stores: %d; both stores are claimed to be %s", c.InFlight, claim)
 	if c.Ledger == nil {

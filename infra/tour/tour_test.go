@@ -22,16 +22,16 @@ var ours = regexp.MustCompile(`bin/holdfast (crowd|certificate|explain (?:order|
 var expected = [][]string{
 	{},
 	{`"status":"DRAFT"`, `"status":"PUBLISHED"`, `"phase":"OPEN"`},
-	{`"status":"RESERVED"`, `"code":"INSUFFICIENT_STOCK"`, `"shortage":2`},
+	{`"status":"RESERVED"`, `"status":"RESERVED"`, `"code":"INSUFFICIENT_STOCK"`, `"shortage":2`},
 	{`"status":"UNPAID"`, `"payDeadline"`, `"frozen":`},
 	{`"status":"CANCELLED"`, `"status":"RESERVED"`},
 	{`"now":`, `"expired":`, `"status":"CANCELLED"`, `"reason":"PAY_TIMEOUT"`},
 	{`"code":"RESERVATION_UNCONFIRMED"`, `"status":"RESERVED"`},
-	{`"policyHash"`, `"status":"UNPAID"`, `"deposit":`, `"status":"FROZEN"`, `"available":{"amount":"240.00"`, `"frozen":{"amount":"60.00"`},
-	{`"code":"INSUFFICIENT_STOCK"`, `"status":"WAITING"`, `"status":"CANCELLED"`, `"status":"FROZEN"`, `"DEPOSIT_PENALTY"`, `"DEPOSIT_FREEZE"`},
+	{`"policyHash"`, `"depositOutcomes"`, `"status":"UNPAID"`, `"deposit":`, `"status":"FROZEN"`, `"available":{"amount":"240.00"`, `"frozen":{"amount":"60.00"`},
+	{`"code":"INSUFFICIENT_STOCK"`, `"status":"WAITING"`, `"status":"CANCELLED"`, `"status":"OFFERED"`, `"status":"FROZEN"`, `"DEPOSIT_PENALTY"`, `"DEPOSIT_FREEZE"`},
 	{`"now":`, `"status":"CANCELLED"`, `"reason":"DEPOSIT_FORFEITED"`, `"DEPOSIT_PENALTY"`, `"WAITLIST_OFFER"`},
 	{"PASS  O1", "PASS  C4", "Nothing was oversold, lost, or counted twice."},
-	{"PASS", "M1", "PAY_TIMEOUT", "30.00", "bob"},
+	{"PASS", "M1", "PAY_TIMEOUT", "30.00", "user dave", "no order of theirs"},
 }
 
 func TestTheTourOfTheREADMEDoesWhatItSays(t *testing.T) {

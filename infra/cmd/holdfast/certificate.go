@@ -13,7 +13,7 @@ import (
 
 // operatorFlags say which system is asked, and by whom.
 type operatorFlags struct {
-	DataDir string `default:".holdfast" help:"Data folder of a running local stack, which gives a token, too." type:"path"`
+	DataDir string `default:".holdfast" help:"Data folder of the running local stack that is asked." type:"path"`
 	API     string `help:"URL of another system's API, instead of a local stack." placeholder:"URL"`
 	Token   string `help:"Bearer token of an operator, for --api." env:"HOLDFAST_OPERATOR_TOKEN"`
 	JSON    bool   `help:"Print the answer as it came."`
@@ -33,7 +33,7 @@ func (f operatorFlags) client(ctx context.Context) (*operator.Client, error) {
 type certificateCommand struct {
 	Activity string        `arg:"" help:"Id of the activity."`
 	Latest   bool          `help:"The one that was made last, instead of a new one."`
-	Patience time.Duration `default:"10m" help:"How long to wait for one that becomes a job."`
+	Patience time.Duration `default:"10m" help:"How long to wait for one that is made in the background."`
 	operatorFlags
 }
 

@@ -53,6 +53,7 @@ type Equation struct {
 	Text          string  `json:"text"`
 	Left          int     `json:"left"`
 	Right         int     `json:"right"`
+	AtMost        bool    `json:"atMost,omitempty"` // left may be less than right; else both are equal
 	Verdict       Verdict `json:"verdict"`
 	FirstOffender string  `json:"firstOffender,omitempty"` // an order id, "bucket TYPE:N", "buyer USER" and the like
 }
@@ -90,7 +91,7 @@ func of(report *invariant.Report) *Certificate {
 		if e.ID == invariant.OfPromises {
 			continue
 		}
-		one := Equation{ID: e.ID, Text: e.Text, Left: e.Left, Right: e.Right, Verdict: Pass, FirstOffender: e.FirstOffender}
+		one := Equation{ID: e.ID, Text: e.Text, Left: e.Left, Right: e.Right, AtMost: e.AtMost, Verdict: Pass, FirstOffender: e.FirstOffender}
 		if !e.Pass {
 			one.Verdict, c.Verdict = Fail, Fail
 		}

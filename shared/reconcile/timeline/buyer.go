@@ -161,7 +161,7 @@ func (b *BuyerStory) judge(s *stockHistory, told []*OrderStory) {
 	case live+waiting > 0:
 		b.Verdict = fmt.Sprintf("The user has %d of %d units that one user may hold, in %d orders and %d reservations on their way.", b.Held, b.Limit, live, waiting)
 	case refused != nil:
-		b.Verdict = "The user has nothing. The last order: " + refused.Verdict
+		b.Verdict = "The user has nothing. Of the last order: " + refused.Verdict
 	default:
 		b.Verdict = "The user has nothing, and no order of theirs is known to either store."
 	}

@@ -45,7 +45,7 @@ func TestABuyerAtTheLimitAndOneWhoseOrderEndedHearWhy(t *testing.T) {
 	o := w.buy("bob", "b", 1)
 	w.cancel(o.ID, "bob")
 	story := w.buyer("bob")
-	if story.Held != 0 || !strings.Contains(story.Verdict, "The last order: The order is CANCELLED: the buyer took it back") {
+	if story.Held != 0 || !strings.Contains(story.Verdict, "Of the last order: The order is CANCELLED: the buyer took it back") {
 		t.Errorf("cancelled: %+v", story)
 	}
 	telling(t, story.Events, fmt.Sprintf("REDIS Order %s: Taken: 1 unit of STANDARD", o.ID), "MYSQL It was CANCELLED", "REDIS Given back: 1 unit")

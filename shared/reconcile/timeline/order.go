@@ -118,7 +118,7 @@ func (s *teller) ofLog(ctx context.Context, id sale.OrderID) error {
 	for _, m := range movements {
 		switch m.Kind {
 		case stock.KindTaken:
-			left := fmt.Sprintf("%d were left before", m.Before)
+			left := fmt.Sprintf("left before: %d", m.Before)
 			if m.Before < 0 {
 				left = "Redis learned of it from MySQL at this moment"
 			}
@@ -126,7 +126,7 @@ func (s *teller) ofLog(ctx context.Context, id sale.OrderID) error {
 		case stock.KindMoved:
 			s.add(m.At(), Redis, "The units were moved to buckets %s, as MySQL had decided.", m.Allocations.Compact())
 		case stock.KindDead:
-			s.add(m.At(), Redis, "Given back: %s, because of %s; %d were left before.", units(m.Quantity), m.Reason, m.Before)
+			s.add(m.At(), Redis, "Given back: %s, because of %s; left before: %d.", units(m.Quantity), m.Reason, m.Before)
 		case stock.KindMarked:
 			s.add(m.At(), Redis, "The id was marked dead, because of %s; nothing had been taken under it.", m.Reason)
 		}
