@@ -19,9 +19,10 @@ func TestAShortDrillLosesNothingAndSaysWhoMended(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves the drill out: it takes minutes; make test runs it")
 	}
+	t.Parallel() // beside the other one: most of a drill is waiting
 	var out bytes.Buffer
 	report := filepath.Join(t.TempDir(), "report.md")
-	result, err := Run(t.Context(), Options{Seed: 7, Duration: time.Minute, Round: 12 * time.Second, Rate: 25, DataDir: t.TempDir(), Report: report, Out: &out,
+	result, err := Run(t.Context(), Options{Seed: 7, Duration: 50 * time.Second, Round: 12 * time.Second, Rate: 25, DataDir: t.TempDir(), Report: report, Out: &out,
 		Only: []string{"create-orders killed", "Redis: ack refused", "queue: messages dropped", "Redis killed, restarts empty", "MariaDB killed, restarted",
 			"functions of money killed", "provider: tells late, and twice"}})
 	if err != nil {
@@ -52,6 +53,7 @@ func TestACalmDrillReconcilesAllTheTimeAndFindsNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves drills out: they take minutes; make test runs them")
 	}
+	t.Parallel()
 	var out bytes.Buffer
 	result, err := Run(t.Context(), Options{Seed: 8, Duration: 25 * time.Second, Round: 12 * time.Second, Rate: 25, DataDir: t.TempDir(), Calm: true, Out: &out})
 	if err != nil {
