@@ -16,9 +16,6 @@ import (
 )
 
 func TestAShortDrillLosesNothingAndSaysWhoMended(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short leaves the drill out: it takes minutes; make test runs it")
-	}
 	t.Parallel() // beside the other one: most of a drill is waiting
 	var out bytes.Buffer
 	report := filepath.Join(t.TempDir(), "report.md")
@@ -50,9 +47,6 @@ func TestAShortDrillLosesNothingAndSaysWhoMended(t *testing.T) {
 }
 
 func TestACalmDrillReconcilesAllTheTimeAndFindsNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short leaves drills out: they take minutes; make test runs them")
-	}
 	t.Parallel()
 	var out bytes.Buffer
 	result, err := Run(t.Context(), Options{Seed: 8, Duration: 25 * time.Second, Round: 12 * time.Second, Rate: 25, DataDir: t.TempDir(), Calm: true, Out: &out})

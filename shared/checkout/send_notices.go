@@ -53,7 +53,7 @@ func (c *Checkout) SendNotices(ctx context.Context, publish Publish, limit int) 
 		}
 		isStale := func(n notice.Stored) bool { return stale[n.ID] }
 		claimed = slices.DeleteFunc(slices.Clone(page), isStale)
-		return notice.Skip(ctx, tx, slices.DeleteFunc(page, func(n notice.Stored) bool { return !isStale(n) }), now)
+		return notice.MarkSkipped(ctx, tx, slices.DeleteFunc(page, func(n notice.Stored) bool { return !isStale(n) }), now)
 	})
 	if err != nil {
 		return SentNotices{}, err

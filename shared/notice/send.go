@@ -86,8 +86,8 @@ func MarkSent(ctx context.Context, tx *sql.Tx, list []Stored, now time.Time) err
 	return err
 }
 
-// Skip gives up claimed notices that are too late or no longer true. It returns the errors of the driver.
-func Skip(ctx context.Context, tx *sql.Tx, list []Stored, now time.Time) error {
+// MarkSkipped gives up claimed notices that are too late or no longer true. It returns the errors of the driver.
+func MarkSkipped(ctx context.Context, tx *sql.Tx, list []Stored, now time.Time) error {
 	if len(list) == 0 {
 		return nil
 	}

@@ -138,21 +138,9 @@ func ListDifferences(ctx context.Context, q sqltx.Querier, f DifferenceFilter, b
 	if f.ActivityID != "" {
 		where, args = append(where, "activity_id = ?"), append(args, f.ActivityID)
 	}
-	rows, err := q.QueryContext(ctx, selectDifferences+` WHERE `+strings.Join(where, " AND ")+` ORDER BY difference_id DESC LIMIT ?`,
-		append(args, limit)...)
+	out, err := sqltx.Collect(ctx, q, scanDifference, selectDifferences+` WHERE `+strings.Join(where, " AND ")+
+		` ORDER BY difference_id DESC LIMIT ?`, append(args, limit)...)
 	if err != nil {
-		return nil, fmt.Errorf("reconcile: list differences: %w", err)
-	}
-	defer rows.Close()
-	var out []Difference
-	for rows.Next() {
-		d, err := scanDifference(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, d)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("reconcile: list differences: %w", err)
 	}
 	return out, nil
@@ -163,7 +151,7 @@ func GetDifference(ctx context.Context, q sqltx.Querier, id int64) (Difference, 
 	return scanDifference(q.QueryRowContext(ctx, selectDifferences+` WHERE difference_id = ?`, id))
 }
 
-func scanDifference(row interface{ Scan(...any) error }) (Difference, error) {
+func scanDifference(row sqltx.Scanner) (Difference, error) {
 	var d Difference
 	var evidence string
 	var action, note, inverse, operator sql.NullString

@@ -46,27 +46,15 @@ func GetRun(ctx context.Context, q sqltx.Querier, id string) (Run, error) {
 
 // waitingRuns lists runs that wait, and running ones without a sign of life since an instant, oldest first.
 func waitingRuns(ctx context.Context, q sqltx.Querier, staleAt time.Time, limit int) ([]Run, error) {
-	rows, err := q.QueryContext(ctx, selectRuns+` WHERE status IN ('QUEUED', 'RUNNING') AND (status = 'QUEUED' OR updated_at <= ?)
+	out, err := sqltx.Collect(ctx, q, scanRun, selectRuns+` WHERE status IN ('QUEUED', 'RUNNING') AND (status = 'QUEUED' OR updated_at <= ?)
  ORDER BY created_at, run_id LIMIT ?`, staleAt, limit)
 	if err != nil {
-		return nil, fmt.Errorf("reading runs: %w", err)
-	}
-	defer rows.Close()
-	var out []Run
-	for rows.Next() {
-		run, err := scanRun(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, run)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("reading runs: %w", err)
 	}
 	return out, nil
 }
 
-func scanRun(row interface{ Scan(...any) error }) (Run, error) {
+func scanRun(row sqltx.Scanner) (Run, error) {
 	var run Run
 	var repaired, problem, by sql.NullString
 	var started, finished sql.NullTime

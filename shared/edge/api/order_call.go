@@ -49,6 +49,11 @@ func (c orderCall) answer(ctx context.Context, d edge.Deps, o *order.Order) (*Re
 	if c.wish.Kept != nil {
 		return replay(c.wish.Kept), nil
 	}
+	return showOrder(ctx, d, o, http.StatusOK)
+}
+
+// showOrder answers an order as it stands now, with all that belongs to its money.
+func showOrder(ctx context.Context, d edge.Deps, o *order.Order, status int) (*Response, error) {
 	now, err := d.DB.Now(ctx, d.DB)
 	if err != nil {
 		return nil, err
@@ -57,5 +62,5 @@ func (c orderCall) answer(ctx context.Context, d edge.Deps, o *order.Order) (*Re
 	if err != nil {
 		return nil, err
 	}
-	return JSON(http.StatusOK, v)
+	return JSON(status, v)
 }

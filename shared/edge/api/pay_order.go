@@ -98,15 +98,7 @@ func (h *pay) byProvider(ctx context.Context, in checkout.Paying) (*Response, er
 
 // show answers the order as it stands, to a call that may have been answered before.
 func (h *pay) show(ctx context.Context, o *order.Order, status int, wish *checkout.Wish) (*Response, error) {
-	now, err := h.DB.Now(ctx, h.DB)
-	if err != nil {
-		return nil, err
-	}
-	v, err := viewWhole(ctx, h.DB, o, now)
-	if err != nil {
-		return nil, err
-	}
-	response, err := JSON(status, v)
+	response, err := showOrder(ctx, h.Deps, o, status)
 	if err == nil && wish.Kept != nil {
 		response.Header["Idempotency-Replayed"] = "true"
 	}
