@@ -17,6 +17,9 @@ type Row struct {
 	text  []byte
 	begun bool
 	err   error
+
+	last   time.Time // the instant written last, which the next one often is too
+	digits []byte    // of it
 }
 
 // errNotANumber is the cause of a row that gives no number where one belongs.
@@ -58,15 +61,18 @@ func (r *Row) Decimal(digits string) {
 	r.text = append(r.text, digits...)
 }
 
-// Instant writes a value of a DATETIME column: UTC, cut to milliseconds.
+// Instant writes a value of a DATETIME column: UTC, cut to milliseconds, of the years 1000 to 9999: before them a number has too few digits.
 func (r *Row) Instant(t time.Time) {
-	t = t.UTC()
-	if t.Year() < 1 || t.Year() > 9999 {
-		r.err = fmt.Errorf("writing a row: the year %d does not fit", t.Year())
-		return
+	if len(r.digits) == 0 || !t.Equal(r.last) {
+		utc := t.UTC()
+		if utc.Year() < 1000 || utc.Year() > 9999 {
+			r.err = fmt.Errorf("writing a row: the year %d does not fit", utc.Year())
+			return
+		}
+		r.last, r.digits = t, utc.AppendFormat(r.digits[:0], "20060102150405.000")
 	}
 	r.next()
-	r.text = t.AppendFormat(r.text, "20060102150405.000")
+	r.text = append(r.text, r.digits...)
 }
 
 // InstantOrNull writes an instant, and NULL for none.

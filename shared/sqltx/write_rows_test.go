@@ -93,6 +93,32 @@ func TestRowsHoldValuesOfEveryTypeAsParametersDo(t *testing.T) {
 	}
 }
 
+// An instant that was written before is not worked out again; it must be the right one all the same.
+func TestInstantsOfManyRowsStayApart(t *testing.T) {
+	t.Parallel()
+	dsn, look := tally(t)
+	db := open(t, dsn)
+	must(t, look, `CREATE TABLE typed (id INT PRIMARY KEY, at DATETIME(3), again DATETIME(3), due DATETIME(3))`)
+	first := time.Date(2031, 5, 1, 10, 0, 0, int(999*time.Millisecond), time.UTC)
+	instants := []time.Time{time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), first, first.Add(time.Millisecond), first.In(time.FixedZone("", -3*3600)), first.Add(time.Millisecond)}
+	_, err := sqltx.WriteRows(t.Context(), db, `INSERT INTO typed (id, at, again, due) VALUES `, len(instants), func(i int, r *sqltx.Row) {
+		r.Int(int64(i))
+		r.Instant(instants[i])
+		r.Instant(instants[i])
+		r.Instant(first)
+	}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range instants {
+		var right int
+		if err := look.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM typed WHERE id = ? AND at = ? AND again = ? AND due = ?`,
+			i, want.UTC().Format("2006-01-02 15:04:05.000"), want.UTC().Format("2006-01-02 15:04:05.000"), "2031-05-01 10:00:00.999").Scan(&right); err != nil || right != 1 {
+			t.Errorf("row %d is not of %v: %d, %v", i, want, right, err)
+		}
+	}
+}
+
 func TestValueThatDoesNotFitStopsTheRowsBeforeTheServer(t *testing.T) {
 	t.Parallel()
 	dsn, look := tally(t)
@@ -112,9 +138,15 @@ func TestValueThatDoesNotFitStopsTheRowsBeforeTheServer(t *testing.T) {
 			t.Errorf("%q was taken for a number", digits)
 		}
 	}
-	if err := write("1", time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)); err == nil {
-		t.Error("a year beyond the calendar was taken")
+	for _, year := range []int{-1, 0, 1, 99, 999, 10000} { // a number that begins with zeros is read as one of this century
+		if err := write("1", time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)); err == nil {
+			t.Errorf("the year %d was taken", year)
+		}
 	}
+	if err := write("1", time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC)); err != nil {
+		t.Error(err)
+	}
+	must(t, look, `DELETE FROM typed`)
 	if err := write("-0.50", now); err != nil {
 		t.Error(err)
 	}

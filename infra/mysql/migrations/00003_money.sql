@@ -281,7 +281,8 @@ CREATE TABLE IF NOT EXISTS waitlist_entry (
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'Who waits for units that come free';
 
 -- The outbox of messages to people, written in the transaction that causes them: notice_once refuses a second of a kind about a
--- subject. (status, due_at) finds what is to be sent, (user_id, notice_id) is a user's list.
+-- subject; most are named after an order, whose id begins with the number of its activity. (status, due_at) finds what is to be sent,
+-- (user_id, notice_id) is a user's list, and of one order the user is known.
 CREATE TABLE IF NOT EXISTS notice (
   notice_id   BIGINT         NOT NULL AUTO_INCREMENT COMMENT 'Number of the notice',
   subject     VARBINARY(191) NOT NULL COMMENT 'What it is about: an order, order and deadline, refund, or entry and attempt',
@@ -302,7 +303,6 @@ CREATE TABLE IF NOT EXISTS notice (
   UNIQUE KEY notice_once (subject, kind),
   KEY notice_due (status, due_at),
   KEY notice_user (user_id, notice_id),
-  KEY notice_order (order_id),
   CONSTRAINT notice_subject  CHECK (LENGTH(subject) >= 1),
   CONSTRAINT notice_kind     CHECK (LENGTH(kind) >= 1),
   CONSTRAINT notice_user_id  CHECK (LENGTH(user_id) >= 1),

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/shared/order"
 	"holdfast/shared/sale"
 )
 
@@ -136,24 +137,28 @@ func (c *cache) strayWaiters(known map[entryID]bool) []entryID {
 	return strays
 }
 
-// noticeSums is what is known of the notices of an activity.
+// noticeSums is what is known of the notices that are named after orders of an activity: all but those of refunds and of offers, which are
+// written beside the row that they tell of.
 type noticeSums struct {
 	notices, subjects int    // written, and different in subject and kind
 	doubled           string // a subject with two of one kind
 	orphans           []sale.OrderID
 }
 
-// readNotices counts the notices of the activity, and finds those about orders that do not exist.
-func (r *rows) readNotices(ctx context.Context, tx *sql.Tx, activityID string) error {
+// readNotices counts the notices, and finds those about orders that do not exist. They are one range of subjects, as the orders are one of
+// ids: the table holds the notices of all sales.
+func (r *rows) readNotices(ctx context.Context, tx *sql.Tx, _ string) error {
 	n := &r.notices
+	above, below := order.Range(r.number)
+	from, to := above.String(), below.String()
 	err := each(ctx, tx, func(scan func(...any) error) error { return scan(&n.notices, &n.subjects) },
-		`SELECT COUNT(*), COUNT(DISTINCT subject, kind) FROM notice WHERE activity_id = ?`, activityID)
+		`SELECT COUNT(*), COUNT(DISTINCT subject, kind) FROM notice WHERE subject > ? AND subject < ?`, from, to)
 	if err != nil {
 		return err
 	}
 	if n.notices != n.subjects {
 		err := each(ctx, tx, func(scan func(...any) error) error { return scan(&n.doubled) }, `SELECT subject FROM notice
-			WHERE activity_id = ? GROUP BY subject, kind HAVING COUNT(*) > 1 ORDER BY subject LIMIT 1`, activityID)
+			WHERE subject > ? AND subject < ? GROUP BY subject, kind HAVING COUNT(*) > 1 ORDER BY subject LIMIT 1`, from, to)
 		if err != nil {
 			return err
 		}
@@ -167,7 +172,7 @@ func (r *rows) readNotices(ctx context.Context, tx *sql.Tx, activityID string) e
 		n.orphans = append(n.orphans, orderID)
 		return err
 	}, `SELECT n.order_id FROM notice n LEFT JOIN trade_order o ON o.id = n.order_id
-		WHERE n.activity_id = ? AND n.order_id IS NOT NULL AND o.id IS NULL ORDER BY n.order_id LIMIT ?`, activityID, page)
+		WHERE n.subject > ? AND n.subject < ? AND n.order_id IS NOT NULL AND o.id IS NULL ORDER BY n.order_id LIMIT ?`, from, to, page)
 }
 
 // ofNotices is that nobody is told twice, nor of what was rolled back.

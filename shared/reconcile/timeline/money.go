@@ -197,6 +197,9 @@ func (s *teller) ofWaitlist(ctx context.Context, id sale.OrderID) error {
 
 // ofNotices adds what the buyer was told.
 func (s *teller) ofNotices(ctx context.Context, id sale.OrderID) error {
+	if s.row == nil {
+		return nil
+	}
 	return collect(ctx, s.db, "notices", func(scan func(...any) error) error {
 		var kind, status string
 		var written, changed time.Time
@@ -220,7 +223,8 @@ func (s *teller) ofNotices(ctx context.Context, id sale.OrderID) error {
 			s.add(written, MySQL, "A notice was written that %s; it is on its way.", words)
 		}
 		return nil
-	}, `SELECT kind, status, created_at, updated_at, sent_at FROM notice WHERE order_id = ? ORDER BY notice_id LIMIT ?`, id[:], most)
+	}, `SELECT kind, status, created_at, updated_at, sent_at FROM notice WHERE user_id = ? AND order_id = ?
+ ORDER BY notice_id LIMIT ?`, s.row.UserID, id[:], most)
 }
 
 // tidings says in words what notices tell.

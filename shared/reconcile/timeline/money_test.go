@@ -38,6 +38,10 @@ func (company) Refund(context.Context, payment.RefundOrder) (payment.RefundState
 	return payment.RefundState{Status: payment.RefundSent}, nil
 }
 
+func (company) List(context.Context, payment.Listing) (payment.ListPage, error) {
+	return payment.ListPage{}, payment.ErrNoProvider
+}
+
 func (w *world) begin(id sale.OrderID, user, key string) string {
 	w.t.Helper()
 	_, p, err := w.checkout.PayByProvider(w.t.Context(), checkout.Paying{OrderID: id, UserID: user, Key: key})
