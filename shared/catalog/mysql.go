@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -20,7 +21,7 @@ const (
 	selectActivity = `SELECT activity_id, number, salt, kind, mode, title, lang, time_zone, metadata, status, opens_at, closes_at,
 		per_user_limit, pay_window_s, currency, refund_rule, sale_token_required, epoch, rules_version, revision, cancelled_at,
 		created_at, updated_at FROM activity`
-	selectTypes = `SELECT activity_id, ticket_type, title, price, capacity, buckets FROM ticket_type
+	selectTypes = `SELECT activity_id, position, ticket_type, title, price, capacity, buckets FROM ticket_type
 		WHERE activity_id IN `
 
 	insertActivity = `INSERT INTO activity (activity_id, number, salt, kind, mode, title, lang, time_zone, metadata, status, opens_at,
@@ -124,28 +125,30 @@ func addTypes(ctx context.Context, q sqltx.Querier, activities []sale.Activity) 
 		at[activities[i].ID] = &activities[i]
 		ids[i] = activities[i].ID
 	}
-	rows, err := q.QueryContext(ctx, selectTypes+sqltx.In(len(ids))+` ORDER BY activity_id, position`, sqltx.Args(ids)...)
+	found, err := sqltx.Collect(ctx, q, scanType, selectTypes+sqltx.In(len(ids)), sqltx.Args(ids)...)
 	if err != nil {
 		return fmt.Errorf("reading ticket types: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var (
-			id    string
-			t     sale.TicketType
-			price decimal.Decimal
-		)
-		if err := rows.Scan(&id, &t.ID, &t.Title, &price, &t.Capacity, &t.Buckets); err != nil {
-			return fmt.Errorf("reading ticket types: %w", err)
-		}
-		a := at[id]
-		t.Price = money.Of(price, a.Currency)
-		a.TicketTypes = append(a.TicketTypes, t)
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("reading ticket types: %w", err)
+	slices.SortFunc(found, func(a, b typeRow) int { return a.position - b.position }) // the server would make a table of its own for it
+	for _, t := range found {
+		a := at[t.activityID]
+		t.Price = money.Of(t.price, a.Currency)
+		a.TicketTypes = append(a.TicketTypes, t.TicketType)
 	}
 	return nil
+}
+
+// typeRow is a row of ticket_type.
+type typeRow struct {
+	sale.TicketType
+	activityID string
+	position   int // in the operator's list
+	price      decimal.Decimal
+}
+
+func scanType(row sqltx.Scanner) (t typeRow, err error) {
+	err = row.Scan(&t.activityID, &t.position, &t.ID, &t.Title, &t.price, &t.Capacity, &t.Buckets)
+	return t, err
 }
 
 // addStock inserts the ticket types of an activity and their buckets.

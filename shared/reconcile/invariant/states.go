@@ -53,31 +53,29 @@ func (s *States) ObserveEntry(id waitlist.EntryID, status waitlist.Status) {
 
 // Look reads all rows of an activity, and notes their states. It returns the errors of the driver.
 func (s *States) Look(ctx context.Context, q sqltx.Querier, activityID string) error {
-	for _, kind := range []struct {
-		query string
-		note  func(id []byte, status string)
-	}{
-		{`SELECT id, status FROM trade_order WHERE activity_id = ?`,
-			func(id []byte, status string) { s.Observe(sale.OrderID(id), order.Status(status)) }},
-		{`SELECT order_id, status FROM deposit_record WHERE activity_id = ?`,
-			func(id []byte, status string) { s.ObserveDeposit(sale.OrderID(id), deposit.Status(status)) }},
-		{`SELECT payment_id, status FROM payment WHERE activity_id = ?`,
-			func(id []byte, status string) { s.ObservePayment(string(id), payment.Status(status)) }},
-		{`SELECT entry_id, status FROM waitlist_entry WHERE activity_id = ?`,
-			func(id []byte, status string) { s.ObserveEntry(waitlist.EntryID(id), waitlist.Status(status)) }},
-	} {
-		err := each(ctx, q, func(scan func(...any) error) error {
-			var id []byte
-			var status string
-			if err := scan(&id, &status); err != nil {
-				return err
-			}
-			kind.note(id, status)
-			return nil
-		}, kind.query, activityID)
-		if err != nil {
-			return fmt.Errorf("invariant: read states: %w", err)
+	err := each(ctx, q, func(scan func(...any) error) error {
+		var kind, status string
+		var id []byte
+		if err := scan(&kind, &id, &status); err != nil {
+			return err
 		}
+		switch kind {
+		case "order":
+			s.Observe(sale.OrderID(id), order.Status(status))
+		case "deposit":
+			s.ObserveDeposit(sale.OrderID(id), deposit.Status(status))
+		case "payment":
+			s.ObservePayment(string(id), payment.Status(status))
+		case "entry":
+			s.ObserveEntry(waitlist.EntryID(id), waitlist.Status(status))
+		}
+		return nil
+	}, `SELECT 'order', id, status FROM trade_order WHERE activity_id = ?
+ UNION ALL SELECT 'deposit', order_id, status FROM deposit_record WHERE activity_id = ?
+ UNION ALL SELECT 'payment', payment_id, status FROM payment WHERE activity_id = ?
+ UNION ALL SELECT 'entry', entry_id, status FROM waitlist_entry WHERE activity_id = ?`, activityID, activityID, activityID, activityID)
+	if err != nil {
+		return fmt.Errorf("invariant: read states: %w", err)
 	}
 	return nil
 }
