@@ -84,8 +84,8 @@ sim: servers ## Play 1 000 seeds of the simulation, and cut every function off a
 	$(if $(SEED),,$(BIN) sim --cuts)
 
 .PHONY: drill
-drill: servers ## Kill and cut real processes under load for MINUTES (10), then see what mended it and prove the result (SEED=N for other faults)
-	$(BIN) drill --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+drill: servers ## Kill and cut real processes under load for MINUTES (10), then see what mended it and prove the result (SEED=N for other faults, BREATH=90s for rare ones)
+	$(BIN) drill --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(if $(BREATH),--breath $(BREATH))
 
 .PHONY: soak
 soak: servers ## Load for MINUTES (30) with one full reconciliation after the other; nothing is broken, so none may find anything

@@ -21,9 +21,6 @@ type Strike struct {
 	To    time.Time `json:"to"` // when it was mended
 }
 
-// breath is the time between two faults, at most.
-const breath = 2500 * time.Millisecond
-
 // rage deals faults, one after the other, until ctx ends: all of them once in an order of the seed's, then anew. It never destroys the
 // second copy of a reservation while the first is gone: what both copies of were destroyed cannot be mended by anybody. It returns what
 // happened; an error means that something could not be mended, and the drill says nothing.
@@ -32,7 +29,7 @@ func (w *world) rage(ctx context.Context, report func(Strike)) ([]Strike, error)
 	var strikes []Strike
 	var deck []fault
 	for {
-		pause(ctx, breath/4+time.Duration(random.Int64N(int64(breath*3/4))))
+		pause(ctx, w.o.Breath/4+time.Duration(random.Int64N(int64(w.o.Breath*3/4))))
 		if ctx.Err() != nil {
 			return strikes, nil
 		}

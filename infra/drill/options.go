@@ -19,14 +19,16 @@ type Options struct {
 	Report   string        // file that the report is written to as Markdown; "" writes none
 	Rate     int           // reservations a second; 60
 	Round    time.Duration // a new sale opens after each; 20 s
+	Breath   time.Duration // between two faults, at most, and at least a quarter of it; 2.5 s
 	Only     []string      // names of the faults to deal; nil: all
 	Calm     bool          // deal none: reconcile in full without pause instead, which must find nothing
 	Out      io.Writer     // progress and report for a person
 }
 
 const (
-	defaultRate  = 60
-	defaultRound = 20 * time.Second
+	defaultRate   = 60
+	defaultRound  = 20 * time.Second
+	defaultBreath = 2500 * time.Millisecond
 	// payWindow lets orders run out while the drill goes on.
 	payWindow = 45 * time.Second
 	// settleLimit is when a system that has not settled by itself has failed: the slowest layer runs every five minutes.
@@ -42,8 +44,12 @@ const mark = "DRILL"
 func (o *Options) fill() error {
 	o.Rate = cmp.Or(o.Rate, defaultRate)
 	o.Round = cmp.Or(o.Round, defaultRound)
+	o.Breath = cmp.Or(o.Breath, defaultBreath)
 	if o.Duration < time.Second || o.Rate < 1 || o.Round < time.Second {
 		return errors.New("a drill needs at least a second, and a rate of at least one a second")
+	}
+	if o.Breath < time.Millisecond {
+		return errors.New("a drill needs a millisecond at least between two faults")
 	}
 	for _, name := range o.Only {
 		if faultNamed(name) == nil {
