@@ -1,10 +1,13 @@
 package reconcile
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // eachPage reads pages one after the other until there are no more, and uses them in that order. With ahead the next pages are read
 // while one is used, so that a store and this process work at the same time; read is then called in a goroutine of its own, which has
-// ended when eachPage returns, and never twice at once. It returns the first error of either.
+// ended when eachPage returns, and never twice at once; it gives way to others who need the stores. It returns the first error of either.
 func eachPage[T any](ctx context.Context, ahead bool, read func(ctx context.Context) (page T, more bool, err error), use func(page T) error) error {
 	if ahead {
 		return eachPageAhead(ctx, read, use)
@@ -30,13 +33,21 @@ func eachPageAhead[T any](ctx context.Context, read func(ctx context.Context) (p
 	var failed error // of reading; to be looked at once pages is closed
 	go func() {
 		defer close(pages)
+		var way courtesy
 		for more := true; more; {
 			if failed = ctx.Err(); failed != nil { // a page that is drained makes room for another, which nobody would use
 				return
 			}
 			var page T
+			began := time.Now()
 			if page, more, failed = read(ctx); failed != nil {
 				return
+			}
+			if wait := way.wait(time.Since(began)); wait > 0 && more {
+				select {
+				case <-time.After(wait):
+				case <-ctx.Done():
+				}
 			}
 			select {
 			case pages <- page:
@@ -55,4 +66,20 @@ func eachPageAhead[T any](ctx context.Context, read func(ctx context.Context) (p
 		}
 	}
 	return failed
+}
+
+// courtesy lets a long reading give way. Pages are alike, so one that takes longer than the quickest one did had to share the stores or
+// the processor with somebody, most likely with buyers.
+type courtesy struct{ quickest time.Duration }
+
+// longestWait keeps one slow page, such as the first one of a cold store, from stopping the reading.
+const longestWait = 100 * time.Millisecond
+
+// wait says how long to leave the stores to others after a page that took so long: twice what it took more than one of usual length, which
+// is up to half as long again as the quickest one.
+func (c *courtesy) wait(took time.Duration) time.Duration {
+	if c.quickest == 0 || took < c.quickest {
+		c.quickest = took
+	}
+	return max(0, min(2*(took-c.quickest*3/2), longestWait))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 )
 
 // source gives the pages 1..last, and an error instead of page bad.
@@ -86,5 +87,39 @@ func TestReadingAheadEndsWithItsContext(t *testing.T) {
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestReadingGivesWayOnlyToWhatMakesPagesSlower(t *testing.T) {
+	t.Parallel()
+	var way courtesy
+	for i, page := range []struct{ took, wait time.Duration }{
+		{20 * time.Millisecond, 0}, // the first one knows of no other
+		{30 * time.Millisecond, 0}, // pages are not quite alike
+		{40 * time.Millisecond, 20 * time.Millisecond},
+		{10 * time.Millisecond, 0},
+		{30 * time.Millisecond, 30 * time.Millisecond}, // the quickest one counts
+		{time.Minute, longestWait},
+		{10 * time.Millisecond, 0},
+	} {
+		if got := way.wait(page.took); got != page.wait {
+			t.Errorf("page %d: waits %v, want %v", i, got, page.wait)
+		}
+	}
+}
+
+func TestReadingThatGivesWayEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	pages := 0
+	read := func(context.Context) (int, bool, error) {
+		if pages++; pages == 2 {
+			time.Sleep(5 * time.Millisecond) // so it would wait
+			cancel()
+		}
+		return pages, true, nil
+	}
+	if err := eachPage(ctx, true, read, func(int) error { return nil }); !errors.Is(err, context.Canceled) || pages > 2+pagesAhead {
+		t.Errorf("%d pages, %v", pages, err)
 	}
 }
