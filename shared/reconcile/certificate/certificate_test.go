@@ -58,6 +58,26 @@ var plants = map[string]struct {
 		c.exec("UPDATE trade_order SET released_at = NULL WHERE id = ?", c.cat[:])
 		c.clock.Add(int64(3 * time.Minute))
 	}, func(c *cast) string { return c.cat.String() }},
+	"S7": {func(c *cast) { // its job does nothing
+		if _, _, err := c.checkout.CallOff(c.t.Context(), c.id, operator("activity.change")); err != nil {
+			c.t.Fatal(err)
+		}
+		c.clock.Add(int64(3 * time.Minute))
+	}, func(c *cast) string {
+		id, err := sale.OrderIDFromBytes([]byte(c.text("SELECT MIN(id) FROM trade_order WHERE status <> 'CANCELLED'")))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return id.String()
+	}},
+	"S8": {func(c *cast) {
+		_, _, err := c.catalog.BeginAdjustment(c.t.Context(), catalog.Adjustment{ActivityID: c.id, ID: "slow", TicketType: ticket, Delta: 5, Reason: "r"},
+			operator("activity.change"))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.clock.Add(int64(3 * time.Minute))
+	}, func(*cast) string { return "adjustment slow" }},
 }
 
 func bucket1(*cast) string { return "bucket " + ticket + ":1" }

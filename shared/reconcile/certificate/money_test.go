@@ -70,6 +70,10 @@ var tillPlants = map[string]struct {
 		s.redis("DEL", "waiters:"+ticket)
 		s.clock.Add(int64(invariant.Grace + time.Second))
 	}, waiter("eve")},
+	"W4": {func(s *tills) {
+		s.turn(sale.Closed)
+		s.clock.Add(int64(3 * time.Minute))
+	}, waiter("eve")},
 	"N1": {func(s *tills) {
 		s.exec("ALTER TABLE notice DROP INDEX notice_once")
 		s.exec(`INSERT INTO notice (subject, kind, user_id, activity_id, order_id, mode, data, status, due_at, created_at, updated_at)

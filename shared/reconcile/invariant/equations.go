@@ -3,6 +3,7 @@ package invariant
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -178,6 +179,8 @@ func ofAdjustments(r *rows) Equation {
 func ofStates(r *rows) []Equation {
 	overdue := newTally("S1", "unpaid orders past their deadline and the grace")
 	unreleased := newTally("S2", "cancelled orders whose release is not recorded after the grace")
+	kept := newTally("S7", "live orders of a sale that was called off, when nothing has come back for longer than the grace")
+	stands := r.offSince != nil && !r.now.Before(r.offSince.Add(Grace))
 	for _, o := range r.sorted {
 		if o.status == "UNPAID" && o.deadline != nil && !r.now.Before(o.deadline.Add(Grace)) {
 			overdue.Left++
@@ -187,8 +190,24 @@ func ofStates(r *rows) []Equation {
 			unreleased.Left++
 			unreleased.breaks(o.id.String())
 		}
+		if stands && o.live() {
+			kept.Left++
+			kept.breaks(o.id.String())
+		}
 	}
-	return []Equation{overdue.Equation, unreleased.Equation}
+	return []Equation{overdue.Equation, unreleased.Equation, kept.Equation, r.unfinishedAdjustments()}
+}
+
+// unfinishedAdjustments finds adjustments of which it should be known by now whether they were made.
+func (r *rows) unfinishedAdjustments() Equation {
+	pending := newTally("S8", "adjustments not finished after the grace")
+	for _, id := range slices.Sorted(maps.Keys(r.adjustments)) {
+		if a := r.adjustments[id]; a.status == "PENDING" && !r.now.Before(a.createdAt.Add(Grace)) {
+			pending.Left++
+			pending.breaks("adjustment " + id)
+		}
+	}
+	return pending.Equation
 }
 
 // sort puts the orders into the order of their ids, which decides who is the first offender.

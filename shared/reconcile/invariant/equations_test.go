@@ -41,7 +41,7 @@ func world() (*rows, *cache, []Promise) {
 		held:        map[string]int{"ann": 2, "bob": 1, "cat": 0},
 		taken:       map[sale.OrderID]movement{testID(1): {"FREEZE", -2}, testID(2): {"DEDUCT", -1}, testID(3): {"FREEZE", -1}},
 		givenBack:   map[sale.OrderID]movement{testID(3): {"FREEZE_ROLLED_BACK", 1}},
-		adjustments: map[string]adjustment{"more": {"STANDARD", sale.Split{{Bucket: 0, Delta: 2}}, "APPLIED"}, "none": {"STANDARD", nil, "REFUSED"}}}
+		adjustments: map[string]adjustment{"more": {"STANDARD", sale.Split{{Bucket: 0, Delta: 2}}, "APPLIED", testNow.Add(-time.Hour)}, "none": {"STANDARD", nil, "REFUSED", testNow}}}
 	for _, o := range []*orderRow{unpaid, paid, cancelled, tombstone} {
 		r.orders[o.id], r.routers[o.id] = o, o.userID
 	}
@@ -121,7 +121,7 @@ var plants = map[string]struct {
 	"D6": {func(r *rows, _ *cache, _ *[]Promise) { r.held["cat"] = 1 }, "buyer cat"},
 	"D7": {func(r *rows, _ *cache, _ *[]Promise) { r.taken[testID(2)] = movement{"FREEZE", -1} }, testID(2).String()},
 	"D8": {func(r *rows, _ *cache, _ *[]Promise) {
-		r.adjustments["more"] = adjustment{"STANDARD", sale.Split{{Bucket: 0, Delta: 3}}, "APPLIED"}
+		r.adjustments["more"] = adjustment{"STANDARD", sale.Split{{Bucket: 0, Delta: 3}}, "APPLIED", testNow}
 	}, "bucket STANDARD:0"},
 	"C1": {func(_ *rows, c *cache, _ *[]Promise) { c.folded[bucketKey{"STANDARD", 0}]++ }, "bucket STANDARD:0"},
 	"C2": {func(_ *rows, c *cache, _ *[]Promise) { c.totals["STANDARD"]++ }, "ticket type STANDARD"},
@@ -138,6 +138,17 @@ var plants = map[string]struct {
 		early := testNow.Add(-Grace)
 		r.orders[testID(3)].cancelledAt, r.orders[testID(3)].releasedAt = &early, nil
 	}, testID(3).String()},
+	"S7": {func(r *rows, _ *cache, _ *[]Promise) {
+		early := testNow.Add(-Grace)
+		r.offSince = &early
+	}, testID(1).String()},
+	"S8": {func(r *rows, _ *cache, _ *[]Promise) {
+		r.adjustments["slow"] = adjustment{"STANDARD", nil, "PENDING", testNow.Add(-Grace)}
+	}, "adjustment slow"},
+	"W4": {func(r *rows, _ *cache, _ *[]Promise) {
+		early := testNow.Add(-Grace)
+		r.overSince = &early
+	}, "waitlist entry 04" + strings.Repeat("00", 15)},
 	"W1": {func(r *rows, _ *cache, _ *[]Promise) { r.waiters[0].status = "LAPSED" }, "waitlist entry 01" + strings.Repeat("00", 15)},
 	"W2": {func(r *rows, _ *cache, _ *[]Promise) { r.waiters[3].userID = "ann" }, "waitlist entry 04" + strings.Repeat("00", 15)},
 	"W3": {func(_ *rows, c *cache, _ *[]Promise) { delete(c.waiters, entryID{4}) }, "waitlist entry 04" + strings.Repeat("00", 15)},
@@ -206,10 +217,14 @@ func TestAnEntryOfTheWaitlistStandsAsItsOrder(t *testing.T) {
 			r.waiters[0].userID = "bob"
 			r.waiters[0].quantity = 1
 		}, false},
-		"accepted without a payment":         {func(r *rows) { r.waiters[0].status = "ACCEPTED" }, false},
-		"accepted by freezing a deposit":     {func(r *rows) { r.waiters[0].status = "ACCEPTED"; r.money = frozenDeposit(testID(1)) }, true},
-		"frozen and still offered":           {func(r *rows) { r.money = frozenDeposit(testID(1)) }, false},
-		"paid, and cancelled later":          {func(r *rows) { r.waiters[2].status = "ACCEPTED"; r.orders[testID(3)].paidBy = "p" }, true},
+		"accepted without a payment":     {func(r *rows) { r.waiters[0].status = "ACCEPTED" }, false},
+		"accepted by freezing a deposit": {func(r *rows) { r.waiters[0].status = "ACCEPTED"; r.money = frozenDeposit(testID(1)) }, true},
+		"frozen and still offered":       {func(r *rows) { r.money = frozenDeposit(testID(1)) }, false},
+		"paid, and cancelled later":      {func(r *rows) { r.waiters[2].status = "ACCEPTED"; r.orders[testID(3)].paidBy = "p" }, true},
+		"of no price, and cancelled later": {func(r *rows) {
+			r.waiters[2].status, r.taken[testID(3)] = "ACCEPTED", movement{"DEDUCT", -1}
+		}, true},
+		"never paid, and cancelled later":    {func(r *rows) { r.waiters[2].status = "ACCEPTED" }, false},
 		"lapsed, and its order lives":        {func(r *rows) { r.waiters[0].status = "LAPSED" }, false},
 		"an order of another user":           {func(r *rows) { r.waiters[0].userID = "mallory" }, false},
 		"an order of another size":           {func(r *rows) { r.waiters[0].quantity = 9 }, false},
@@ -249,6 +264,22 @@ func TestTheSetOfWaitersAgreesWithTheRowsOrIsOnItsWay(t *testing.T) {
 		c.plant(r, c2)
 		if equations, _ := judge(r, c2, promises); equations["W3"].Pass != c.holds {
 			t.Errorf("%s: %+v", name, equations["W3"])
+		}
+	}
+}
+
+// What a repair or a job is still at is not stuck.
+func TestWhatHasItsGraceIsNotStuck(t *testing.T) {
+	soon := testNow.Add(-Grace + time.Millisecond)
+	for id, plant := range map[string]func(*rows){
+		"S7": func(r *rows) { r.offSince = &soon },
+		"S8": func(r *rows) { r.adjustments["slow"] = adjustment{"STANDARD", nil, "PENDING", soon} },
+		"W4": func(r *rows) { r.overSince = &soon },
+	} {
+		r, c, promises := world()
+		plant(r)
+		if equations, _ := judge(r, c, promises); !equations[id].Pass {
+			t.Errorf("%s: %+v", id, equations[id])
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"holdfast/shared/catalog"
 	"holdfast/shared/sale"
 	"holdfast/shared/sqltx"
+	"holdfast/shared/waitlist"
 )
 
 // bucketKey names a bucket within the activity.
@@ -53,12 +54,15 @@ type adjustment struct {
 	ticketType string
 	split      sale.Split
 	status     string
+	createdAt  time.Time
 }
 
 // rows is all that MySQL knows of one activity, at one moment.
 type rows struct {
 	now         time.Time
 	status      sale.Status
+	overSince   *time.Time // since when nobody can be offered anything any more, or later; nil: they still can
+	offSince    *time.Time // since when nothing has moved of what a call-off gives back; nil: it was not called off
 	number      int64
 	buckets     map[bucketKey]bucketRow
 	orders      map[sale.OrderID]*orderRow
@@ -86,12 +90,13 @@ func readRows(ctx context.Context, db *sqltx.DB, activityID string) (r *rows, er
 		if err != nil {
 			return err
 		}
-		r = &rows{now: now, status: activity.Status, number: activity.Number, limit: activity.PerUserLimit,
+		r = &rows{now: now, status: activity.Status, overSince: overSince(activity, now), offSince: activity.CancelledAt,
+			number: activity.Number, limit: activity.PerUserLimit,
 			buckets: make(map[bucketKey]bucketRow), orders: make(map[sale.OrderID]*orderRow),
 			routers: make(map[sale.OrderID]string), held: make(map[string]int), taken: make(map[sale.OrderID]movement),
 			givenBack: make(map[sale.OrderID]movement), adjustments: make(map[string]adjustment)}
 		for _, read := range []func(context.Context, *sql.Tx, string) error{r.readBuckets, r.readAdjustments, r.readOrders,
-			r.readRouters, r.readLimits, r.readLog, r.readWaiters, r.readNotices} {
+			r.readRouters, r.readLimits, r.readLog, r.readWaiters, r.readNotices, r.readCallOff} {
 			if err := read(ctx, tx, activityID); err != nil {
 				return fmt.Errorf("invariant: read rows: %w", err)
 			}
@@ -99,6 +104,18 @@ func readRows(ctx context.Context, db *sqltx.DB, activityID string) (r *rows, er
 		return r.readMoney(ctx, tx, activity)
 	})
 	return r, err
+}
+
+// overSince is since when the waitlist of a sale has nothing to wait for, or a later instant at which the sale was changed.
+func overSince(a *sale.Activity, now time.Time) *time.Time {
+	if waitlist.Over(a, now) == "" {
+		return nil
+	}
+	since := a.UpdatedAt
+	if late := waitlist.Ends(a).Add(-a.PayWindow); late.After(since) && !late.After(now) {
+		since = late
+	}
+	return &since
 }
 
 // each runs a query and hands every row to scan.
@@ -144,7 +161,7 @@ func (r *rows) readAdjustments(ctx context.Context, tx *sql.Tx, activityID strin
 		var id string
 		var a adjustment
 		var split sql.NullString
-		if err := scan(&id, &a.ticketType, &split, &a.status); err != nil {
+		if err := scan(&id, &a.ticketType, &split, &a.status, &a.createdAt); err != nil {
 			return err
 		}
 		var err error
@@ -153,7 +170,22 @@ func (r *rows) readAdjustments(ctx context.Context, tx *sql.Tx, activityID strin
 		}
 		r.adjustments[id] = a
 		return err
-	}, `SELECT adjustment_id, ticket_type, split, status FROM stock_adjustment WHERE activity_id = ?`, activityID)
+	}, `SELECT adjustment_id, ticket_type, split, status, created_at FROM stock_adjustment WHERE activity_id = ?`, activityID)
+}
+
+// readCallOff reads when the job that calls the sale off last came further. It may take hours over a large sale.
+func (r *rows) readCallOff(ctx context.Context, tx *sql.Tx, activityID string) error {
+	if r.offSince == nil {
+		return nil
+	}
+	return each(ctx, tx, func(scan func(...any) error) error {
+		var at time.Time
+		err := scan(&at)
+		if at.After(*r.offSince) {
+			r.offSince = &at
+		}
+		return err
+	}, `SELECT updated_at FROM job WHERE kind = 'CALL_OFF' AND activity_id = ?`, activityID)
 }
 
 func (r *rows) readOrders(ctx context.Context, tx *sql.Tx, activityID string) error {

@@ -57,6 +57,7 @@ func (r *rows) readWaiters(ctx context.Context, tx *sql.Tx, activityID string) e
 func ofWaiters(r *Reading) []Equation {
 	offers := newTally("W1", "entries of the waitlist that stand as the order that was offered to them")
 	active := newTally("W2", "active entries of the waitlist = users who have one")
+	late := newTally("W4", "entries that wait for a sale that has been over for longer than the grace")
 	sets := newTally("W3", "who waits in Redis = who waits in MySQL, or is on the way")
 	users := make(map[string]bool)
 	offered := make(map[sale.OrderID]bool)
@@ -78,6 +79,10 @@ func ofWaiters(r *Reading) []Equation {
 				stands = 1
 			}
 			offers.compare(stands, 1, w.id.String())
+		}
+		if w.status == "WAITING" && r.rows.overSince != nil && !r.rows.now.Before(r.rows.overSince.Add(Grace)) {
+			late.Left++
+			late.breaks(w.id.String())
 		}
 		inSet, waits := r.cache.waiters[w.id] != "", w.status == "WAITING"
 		if inSet == waits && (!waits || r.cache.waiters[w.id] == w.ticketType) || r.rows.now.Before(w.updatedAt.Add(Grace)) {
@@ -101,7 +106,7 @@ func ofWaiters(r *Reading) []Equation {
 		sets.Left++
 		sets.breaks(id.String())
 	}
-	return []Equation{offers.Equation, active.Equation, sets.Equation}
+	return []Equation{offers.Equation, active.Equation, sets.Equation, late.Equation}
 }
 
 // bornDead says whether the order was CANCELLED by the transaction that wrote it, so that nobody ever had it.
@@ -119,8 +124,8 @@ func (r *rows) offerStands(w *waiterRow) bool {
 	switch w.status {
 	case "OFFERED":
 		return o.status == "UNPAID" && !deposit
-	case "ACCEPTED": // paid or frozen; what became of that later is no matter of the waitlist
-		return deposit || o.status == "PAID" || o.status == "CANCELLED" && o.paidBy != ""
+	case "ACCEPTED": // paid, if only nothing, or frozen; what became of that later is no matter of the waitlist
+		return deposit || o.status == "PAID" || o.status == "CANCELLED" && (o.paidBy != "" || r.taken[o.id].action == "DEDUCT")
 	}
 	return o.status == "CANCELLED" && o.paid == 0 && !deposit
 }
