@@ -54,6 +54,7 @@ func Enumerate(ctx context.Context, workers int, every Strides, done func()) (*E
 		return nil, err
 	}
 	defer release()
+	defer collectSeldom()()
 	e := &Enumeration{Boundaries: make(map[string]int)}
 	type task struct {
 		*scenario

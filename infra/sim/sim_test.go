@@ -12,7 +12,7 @@ func TestSeedsSettleWithEverythingInPlace(t *testing.T) {
 	if testing.Short() {
 		seeds = 30
 	}
-	report, err := sim.Run(t.Context(), sim.Options{First: 1, Seeds: seeds, Steps: 400, Workers: 2})
+	report, err := sim.Run(t.Context(), sim.Options{First: 1, Seeds: seeds, Steps: 400, Workers: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestCutOffAtAnyBoundaryEverythingIsFinishedOrUndone(t *testing.T) {
 	if testing.Short() {
 		every = sim.Strides{Stock: 9, Money: 30}
 	}
-	e, err := sim.Enumerate(t.Context(), 2, every, func() {})
+	e, err := sim.Enumerate(t.Context(), 4, every, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestCutOffAtAnyBoundaryEverythingIsFinishedOrUndone(t *testing.T) {
 func TestASeedTakesTheSameCourseAgain(t *testing.T) {
 	var courses [2]map[uint64]uint64
 	for i := range courses {
-		report, err := sim.Run(t.Context(), sim.Options{First: 1000, Seeds: 12, Steps: 300, Workers: 2})
+		report, err := sim.Run(t.Context(), sim.Options{First: 1000, Seeds: 12, Steps: 300, Workers: 4})
 		if err != nil {
 			t.Fatal(err)
 		}

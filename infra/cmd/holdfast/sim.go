@@ -18,7 +18,7 @@ type simCommand struct {
 	Cuts    bool    `help:"Play no seeds: cut every function off at each of its calls, one after the other."`
 	Seed    *uint64 `help:"Play this seed alone, and print what happened step by step." placeholder:"N"`
 	First   uint64  `default:"1" help:"Seed to begin with."`
-	Workers int     `default:"2" help:"Worlds side by side, each with its own servers."`
+	Workers int     `default:"4" help:"Worlds side by side, each with its own servers."`
 }
 
 // Run implements the command.

@@ -7,8 +7,9 @@
 //	   payments and refunds say
 //	G  the same of all sales together, of every wallet and account; all of them are 0 in sum
 //	C  Redis agrees with MySQL: counters are the fold of the log, and the log and the rows pair up
-//	S  nothing stays unfinished past its deadline plus grace, and a deposit stands as its order does
-//	W  an offer of the waitlist and its order change together, and Redis shuts the public out for whoever waits
+//	S  nothing stays unfinished past its deadline plus grace, what was called off comes back, and a deposit stands as its order does
+//	W  an offer of the waitlist and its order change together, Redis shuts the public out for whoever waits, and nobody waits for a sale
+//	   that is over
 //	N  nobody is told twice, nor of an order that does not exist
 //
 // Each equation says what was compared, both sides, and the first order, bucket or buyer that breaks it.
