@@ -59,7 +59,7 @@ if not mark then
 end
 
 -- The first bucket gives all, or what it has is combined with what the others have, going round from there, four at a time.
-local alloc, changes
+local alloc, changes, stamp
 if have + 0 >= wanted then
   alloc = bucket .. ':' .. quantity
 else
@@ -86,10 +86,10 @@ else
   if low then alloc = alloc and low .. ',' .. alloc or low end
 end
 seq = seq + 1
-if now > seq then seq = now end
+if now >= seq then seq = now else stamp = string.format('%d', now) end -- pending ages by the clock, even one that went back
 seq = string.format('%d', seq)
 local entry = seq .. ' ' .. quantity .. ' ' .. before .. ' ' .. string.sub(counter, 6) .. ' ' .. alloc .. ' ' .. user
-call('ZADD', pending, seq, order) -- first, because pending is the one key whose type no read has proved
+call('ZADD', pending, stamp or seq, order) -- first, because pending is the one key whose type no read has proved
 call('HSET', log, order, entry)
 call('HSET', buyers, user, (mark and held + wanted or quantity) .. order)
 if changes then

@@ -223,7 +223,8 @@ func lifeOfDeposits(t *testing.T, stack *local.Stack) {
 			s.eventually(kind+" is told", func() bool { return s.told(kind, id) == 1 })
 		}
 	}
-	if got := s.must(200, "", "POST", "/local/schedules/reconcile-deposits", ""); strings.Contains(got.text, `"error"`) {
+	if got := s.must(200, "", "POST", "/local/schedules/reconcile-deposits", ""); strings.Contains(got.text, `"error"`) ||
+		!strings.Contains(got.text, `"provider":"ASKED"`) {
 		t.Errorf("the daily round: %s", got.text)
 	}
 	found := s.must(200, "operator", "GET", "/ops/v1/differences", "").at("items").([]any)

@@ -39,19 +39,33 @@ func NewFront(invoker mapping.Invoker, issuer *Issuer, clock *Clock) http.Handle
 
 // handler routes every request of the template to its function.
 func (f *front) handler() http.Handler {
-	mux := http.NewServeMux()
-	for _, route := range api.Routes {
-		mux.HandleFunc(route.Method+" "+route.Path, func(w http.ResponseWriter, r *http.Request) { f.serve(w, r, route) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if route, parameters, found := routeOf(r); found {
+			f.serve(w, r, route, parameters)
+			return
+		}
+		gatewayAnswer(w, http.StatusNotFound, "Not Found")
+	})
+}
+
+// routeOf finds the route of a request by its path as it was sent, only decoded: a ServeMux would redirect what has segments like "..",
+// which may be a user id.
+func routeOf(r *http.Request) (route api.Route, parameters map[string]string, found bool) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if route, parameters, _, found = api.FindRoute(method, r.URL.Path); found {
+		return route, parameters, true
 	}
 	// The template sends every other path of operators to their function too, which knows what there is.
-	others := api.Route{Method: "ANY", Path: "/ops/v1/{proxy...}", Function: "operate-sales", Access: api.Operator}
-	mux.HandleFunc(others.Path, func(w http.ResponseWriter, r *http.Request) { f.serve(w, r, others) })
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { gatewayAnswer(w, http.StatusNotFound, "Not Found") })
-	return mux
+	rest, isOperators := strings.CutPrefix(r.URL.Path, "/ops/v1/")
+	return api.Route{Method: "ANY", Path: "/ops/v1/{proxy...}", Function: "operate-sales", Access: api.Operator},
+		map[string]string{"proxy": rest}, isOperators
 }
 
 // serve takes one request to its function and back.
-func (f *front) serve(w http.ResponseWriter, r *http.Request, route api.Route) {
+func (f *front) serve(w http.ResponseWriter, r *http.Request, route api.Route, parameters map[string]string) {
 	var claims map[string]any
 	if route.Access != api.Public {
 		token, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -70,7 +84,7 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request, route api.Route) {
 		}
 		return // else the client went away
 	}
-	event, err := json.Marshal(f.event(r, route, claims, body))
+	event, err := json.Marshal(f.event(r, route, parameters, claims, body))
 	if err != nil {
 		gatewayAnswer(w, http.StatusInternalServerError, "Internal Server Error")
 		return
@@ -89,7 +103,8 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request, route api.Route) {
 }
 
 // event is the request as a Lambda proxy event of payload version 2.0.
-func (f *front) event(r *http.Request, route api.Route, claims map[string]any, body []byte) events.APIGatewayV2HTTPRequest {
+func (f *front) event(r *http.Request, route api.Route, parameters map[string]string, claims map[string]any,
+	body []byte) events.APIGatewayV2HTTPRequest {
 	now := f.clock.Now()
 	headers := make(map[string]string, len(r.Header)+1)
 	for name, values := range r.Header {
@@ -98,7 +113,7 @@ func (f *front) event(r *http.Request, route api.Route, claims map[string]any, b
 	headers["host"] = r.Host
 	event := events.APIGatewayV2HTTPRequest{
 		Version: "2.0", RouteKey: route.Method + " " + route.Path, RawPath: r.URL.Path, RawQueryString: r.URL.RawQuery,
-		Headers: headers, PathParameters: pathParameters(r, route.Path),
+		Headers: headers, PathParameters: parameters,
 		RequestContext: events.APIGatewayV2HTTPRequestContext{
 			RouteKey: route.Method + " " + route.Path, AccountID: "000000000000", Stage: "$default", APIID: "local",
 			DomainName: r.Host, RequestID: fmt.Sprintf("local-%x", time.Now().UnixNano()),
@@ -121,21 +136,6 @@ func (f *front) event(r *http.Request, route api.Route, claims map[string]any, b
 		event.Body, event.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
 	}
 	return event
-}
-
-// pathParameters collects the values of a pattern's {names}.
-func pathParameters(r *http.Request, pattern string) map[string]string {
-	parameters := make(map[string]string, 1)
-	for _, segment := range strings.Split(pattern, "/") {
-		if name, found := strings.CutPrefix(segment, "{"); found {
-			name = strings.TrimSuffix(strings.TrimSuffix(name, "}"), "...")
-			parameters[name] = r.PathValue(name)
-		}
-	}
-	if len(parameters) == 0 {
-		return nil
-	}
-	return parameters
 }
 
 // claimTexts writes claims as the gateway passes them on: every value as text.

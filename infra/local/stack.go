@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"holdfast/infra/local/mapping"
@@ -247,11 +248,18 @@ func (s *Stack) listen(port int) (net.Listener, error) {
 
 // startFront serves HTTP.
 func (s *Stack) startFront(listener net.Listener) {
-	mux := http.NewServeMux()
-	s.controls(mux)
-	mux.Handle(providerPath+"/", http.StripPrefix(providerPath, s.provider))
-	mux.Handle("/", (&front{invoker: s.functions, issuer: s.issuer, clock: s.clock}).handler())
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	own := http.NewServeMux()
+	s.controls(own)
+	own.Handle(providerPath+"/", http.StripPrefix(providerPath, s.provider))
+	gateway := (&front{invoker: s.functions, issuer: s.issuer, clock: s.clock}).handler()
+	all := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := own.Handler(r); pattern == "" || strings.HasPrefix(r.URL.Path, "/ops/") {
+			gateway.ServeHTTP(w, r)
+			return
+		}
+		own.ServeHTTP(w, r)
+	})
+	web := &http.Server{Handler: all, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	go func() { _ = web.Serve(listener) }() // ends with Close
 	s.closers = append(s.closers, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -77,8 +77,8 @@ func moneyMutants() []Mutant {
 		{
 			Name: "money-refund-final-again", Sentence: "a refund that was answered for good ends once more",
 			File:    "shared/checkout/refund_send.go",
-			Old:     `if err != nil || r.Status.Final() {`,
-			New:     `if err != nil {`,
+			Old:     `if r.Status.Final() {`,
+			New:     `if r.Status == "" {`,
 			Killers: []Suite{in(checkoutTests, "TestRefundThatIsPendingEndsByTheProvidersNewsOnce", "TestRefundThatTheProviderRefusesWaitsInSuspenseForAPerson")},
 		},
 		{
@@ -136,6 +136,22 @@ func moneyMutants() []Mutant {
 			Old:     `if err := payment.Insert(ctx, tx, p); err != nil {`,
 			New:     `if p == nil {`,
 			Killers: []Suite{in("shared/reconcile/certificate", "TestACertificateOfASoldOutSaleWithAWaitlistPasses")},
+		},
+		{
+			Name: "money-provider-unheard", Sentence: "money that the provider took and nobody heard of is no difference",
+			File:    "shared/reconcile/money/provider_again.go",
+			Old:     `codes = append(codes, reconcile.NewsLost)`,
+			New:     `codes = nil`,
+			Killers: []Suite{in("shared/reconcile/money", "TestWhatTheProviderListsIsHeldAgainstWhatWeHave", "TestNothingFallsBetweenTheIntervalsOfTwoRounds")},
+		},
+		{
+			Name: "money-provider-gap", Sentence: "what the provider did not answer counts as asked, and no round asks again",
+			File: "shared/reconcile/money/provider.go",
+			Old: `if err == nil {
+		next.AskedUntil = c.until`,
+			New: `if next.AskedUntil = next.AskUntil; err == nil {
+		next.AskedUntil = c.until`,
+			Killers: []Suite{in("shared/reconcile/money", "TestAProviderThatIsAwayKeepsNothingElseAndIsAskedForAllOfItLater")},
 		},
 		{
 			Name: "money-checker-blind", Sentence: "the certificate takes half of each entry for the whole",
@@ -235,6 +251,13 @@ func seatMutants() []Mutant {
 			Old:     `waits := e.Status == waitlist.Waiting && e.Attempt == f.attempt`,
 			New:     `waits := e.Attempt == f.attempt`,
 			Killers: []Suite{in(checkoutTests, "TestReservationOfAnEarlierAttemptBecomesNoOrder", "TestReservationForAnEntryThatLeftBecomesNoOrder")},
+		},
+		{
+			Name: "waitlist-adds-who-has-ended", Sentence: "an entry that ended before it was added stays in the set and shuts the public out",
+			File:    "shared/checkout/join_waitlist.go",
+			Old:     `if err != nil || stands.Status == waitlist.Waiting {`,
+			New:     `if stands = e; err != nil || stands.Status == waitlist.Waiting {`,
+			Killers: []Suite{in(checkoutTests, "TestEntryThatEndedBeforeItWasAddedIsInNoSet", "TestTwoTapsOfOneWhoCanBuyShutNobodyOut")},
 		},
 		{
 			Name: "waitlist-lapse-forgotten", Sentence: "an offer whose order runs out stays OFFERED",

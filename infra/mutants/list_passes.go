@@ -6,8 +6,8 @@ func passMutants() []Mutant {
 		{
 			Name: "deadline-not-reached", Sentence: "an order whose deadline is this instant does not expire",
 			File:    "shared/order/overdue.go",
-			Old:     "WHERE status = 'UNPAID' AND pay_deadline <= ?\n ORDER BY pay_deadline",
-			New:     "WHERE status = 'UNPAID' AND pay_deadline < ?\n ORDER BY pay_deadline",
+			Old:     "WHERE status = 'UNPAID' AND pay_deadline <= ?\n AND pay_deadline >= ?",
+			New:     "WHERE status = 'UNPAID' AND pay_deadline < ?\n AND pay_deadline >= ?",
 			Killers: []Suite{in(orderTests, "TestOverdueTakesADeadlineThatIsReachedAndPassesOverLockedRows")},
 		},
 		{

@@ -36,15 +36,15 @@ func scriptMutants() []Mutant {
 		{
 			Name: "pending-mark-dropped", Sentence: "a reservation is not marked pending, so that no repair can find it",
 			File:    "lua/reserve.lua",
-			Old:     `call('ZADD', pending, seq, order) -- first, because pending is the one key whose type no read has proved`,
+			Old:     `call('ZADD', pending, stamp or seq, order) -- first, because pending is the one key whose type no read has proved`,
 			New:     ``,
 			Killers: []Suite{in(stockTests, "TestTakenUnitsLeaveCountersAndStandInLogMarkAndPending")},
 		},
 		{
 			Name: "seq-falls", Sentence: "the sequence number follows the clock alone, and falls with it",
 			File:    "lua/reserve.lua",
-			Old:     `if now > seq then seq = now end`,
-			New:     `seq = now`,
+			Old:     `if now >= seq then seq = now else`,
+			New:     `seq = now if now < seq then`,
 			Killers: []Suite{in(stockTests, "TestSeqRisesWhileTheClockGoesBack")},
 		},
 		{
@@ -113,7 +113,7 @@ func scriptMutants() []Mutant {
 		{
 			Name: "cache-downward", Sentence: "a slow writer puts an order back to where it was",
 			File:    "lua/cache_order.lua",
-			Old:     `if stands and string.sub(stands, 1, 1) > ARGV[1] then return {'NEWER'} end`,
+			Old:     `rank > ARGV[1] or`,
 			New:     ``,
 			Killers: []Suite{in(stockTests, "TestCachedOrderOnlyMovesForward")},
 		},
@@ -134,8 +134,8 @@ func scriptMutants() []Mutant {
 		{
 			Name: "grace-ignored", Sentence: "a reservation of this moment counts as one that was left behind",
 			File:    "lua/list_pending.lua",
-			Old:     `(ARGV[4] - ARGV[2]) * 1000`,
-			New:     `ARGV[4] * 1000`,
+			Old:     `ARGV[4] * 1000, ARGV[2] * 1000`,
+			New:     `ARGV[4] * 1000, 0`,
 			Killers: []Suite{in(stockTests, "TestPendingEntriesAreListedOldestFirstByPagesAndGrace")},
 		},
 	}

@@ -21,6 +21,7 @@ var moneyBranches = []string{
 	"compensate/payments.decided", "compensate/payments.givenUp", "compensate/payments.sent", "compensate/payments.finished",
 	"compensate/payments.jobs", "compensate/deposits.reminded", "compensate/deposits.settled", "compensate/rolledUp", "compensate/rung",
 	"compensate/waitlists.added", "compensate/waitlists.removed", "compensate/waitlists.offered", "compensate/waitlists.closed",
+	"check-deposits/charges",
 }
 
 // readEnds counts how everything about money ended in this seed.

@@ -149,7 +149,7 @@ func (r *run) buyersPay() {
 		return
 	}
 	c := open[r.rng.IntN(len(open))]
-	c.succeeded = r.rng.IntN(2) == 0
+	c.succeeded, c.at = r.rng.IntN(2) == 0, r.clock.now()
 	r.tell(fmt.Sprintf("the buyer pays at the provider: %v", c.succeeded))
 	r.outside.news = append(r.outside.news, &news{charge: c, failed: !c.succeeded})
 }
@@ -275,8 +275,8 @@ func (n *news) event(now time.Time) ([]byte, error) {
 		say["refundId"], say["amount"] = n.refund.RefundID, n.refund.Amount
 		if n.refund.state == payment.RefundFailed {
 			say["status"], say["failure"] = "FAILED", "ACCOUNT_CLOSED"
-		} else {
-			n.refund.state = payment.RefundSucceeded
+		} else if n.refund.state != payment.RefundSucceeded {
+			n.refund.state, n.refund.at = payment.RefundSucceeded, now
 		}
 	default:
 		say["paymentId"], say["amount"], say["reference"] = n.charge.PaymentID, n.charge.Amount, "ch_"+n.charge.PaymentID

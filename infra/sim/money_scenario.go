@@ -27,7 +27,7 @@ func (r *run) charged(user string) *wish {
 	w := r.ordered(user, 1)
 	r.complete(r.payBy(r.process[0], w, "PROVIDER", 0))
 	c := r.outside.charges[len(r.outside.charges)-1]
-	c.succeeded = true
+	c.succeeded, c.at = true, r.clock.now()
 	r.outside.news = append(r.outside.news, &news{charge: c})
 	return w
 }
@@ -165,6 +165,11 @@ var moneyScenarios = []scenario{
 		r.complete(r.confirm(r.process[0], r.seated("a", 1)))
 		r.complete(r.cancel(r.seated("b", 1)))
 		r.seated("c", 1)
+		r.pass(11 * time.Minute)
+	}, target: func(r *run) *actor { return r.begin(checkingDeposits) }},
+	{name: "ask the provider", prepare: func(r *run) {
+		r.undecided("a")
+		r.charged("b")
 		r.pass(11 * time.Minute)
 	}, target: func(r *run) *actor { return r.begin(checkingDeposits) }},
 	{name: "send notices", prepare: func(r *run) { r.paid("a") }, target: func(r *run) *actor { return r.sendNotices(r.process[0]) }},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	"holdfast/shared/deposit"
 	"holdfast/shared/edge"
@@ -14,6 +16,7 @@ import (
 // outside is what functions call beside the stores and the queue of orders, in memory: the company that charges buyers, the service that
 // runs workflows, the queue that wakes the sender of notices, and the topic that notices are published to. Each call is a boundary.
 type outside struct {
+	clock      *clock
 	charges    []*charge
 	refunds    []*returned
 	news       []*news // that the provider still has to bring, in any order
@@ -26,12 +29,14 @@ type outside struct {
 type charge struct {
 	payment.Charge
 	succeeded bool
+	at        time.Time // when it did
 }
 
 // returned is what the provider was asked to give back.
 type returned struct {
 	payment.RefundOrder
 	state payment.RefundStatus
+	at    time.Time // when it SUCCEEDED
 }
 
 // news is one notification of the provider, of a charge or of a refund.
@@ -69,7 +74,7 @@ func (o *outside) Refund(ctx context.Context, r payment.RefundOrder) (payment.Re
 		i := slices.IndexFunc(o.refunds, func(known *returned) bool { return known.RefundID == r.RefundID })
 		if i < 0 {
 			i = len(o.refunds)
-			o.refunds = append(o.refunds, &returned{r, o.verdict(ctx, r)})
+			o.refunds = append(o.refunds, &returned{r, o.verdict(ctx, r), o.clock.now()})
 			if o.refunds[i].state != payment.RefundSucceeded {
 				o.news = append(o.news, &news{refund: o.refunds[i]})
 			}
@@ -119,13 +124,43 @@ func (o *outside) left(paymentID string) money.Amount {
 	return left
 }
 
-// holds is what the provider has of all buyers by its own list: what it took, less what it gave back.
-func (o *outside) holds() money.Amount {
-	sum := money.Zero("CNY")
-	for _, c := range o.charges {
-		sum = sum.Plus(o.left(c.PaymentID))
+// List implements payment.Provider. The page after one begins behind as many entries as came before it.
+func (o *outside) List(ctx context.Context, w payment.Listing) (payment.ListPage, error) {
+	var page payment.ListPage
+	look := func() {
+		all := o.succeeded(w.From, w.To)
+		from, _ := strconv.Atoi(w.After) // "": 0
+		until := min(from+w.Limit, len(all))
+		page = payment.ListPage{Successes: all[from:until]}
+		if until < len(all) {
+			page.Next = strconv.Itoa(until)
+		}
 	}
-	return sum
+	if err := o.ask(ctx, providerSide, "list", look); err != nil {
+		return payment.ListPage{}, fmt.Errorf("%w: %w", payment.ErrNoProvider, err)
+	}
+	return page, nil
+}
+
+// succeeded is what succeeded from an instant on and before another one, the earliest first.
+func (o *outside) succeeded(from, to time.Time) (list []payment.Success) {
+	add := func(s payment.Success) {
+		if !s.At.Before(from) && s.At.Before(to) {
+			list = append(list, s)
+		}
+	}
+	for _, c := range o.charges {
+		if c.succeeded {
+			add(payment.Success{PaymentID: c.PaymentID, Amount: c.Amount, At: c.at, Reference: "ch_" + c.PaymentID})
+		}
+	}
+	for _, r := range o.refunds {
+		if r.state == payment.RefundSucceeded {
+			add(payment.Success{RefundID: r.RefundID, Amount: r.Amount, At: r.at})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b payment.Success) int { return a.At.Compare(b.At) })
+	return list
 }
 
 // start is how functions start workflows, one deposit at a time. A name that was used counts as started.

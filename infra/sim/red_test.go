@@ -12,6 +12,12 @@ import (
 	"holdfast/shared/reconcile/invariant"
 )
 
+// chargeUnheard has the provider take money that it says nothing of.
+func (r *run) chargeUnheard() {
+	r.outside.charges = append(r.outside.charges, &charge{Charge: payment.Charge{PaymentID: "p", Amount: money.Of(decimal.NewFromInt(1), "CNY")},
+		succeeded: true, at: r.clock.now()})
+}
+
 // TestADefectPlantedAfterwardsIsFound proves that the verdict can be a bad one, for a loss, for stores that differ, for money, and for a
 // life after death.
 func TestADefectPlantedAfterwardsIsFound(t *testing.T) {
@@ -42,10 +48,8 @@ func TestADefectPlantedAfterwardsIsFound(t *testing.T) {
 			_, err := r.plain.ExecContext(r.ctx, `UPDATE trade_order SET refunded = 0.01 WHERE paid > 0`)
 			r.check(err)
 		}},
-		{"the provider took money that nobody heard of", "the provider holds", func(r *run) {
-			r.outside.charges = append(r.outside.charges, &charge{Charge: payment.Charge{PaymentID: "p", Amount: money.Of(decimal.NewFromInt(1), "CNY")},
-				succeeded: true})
-		}},
+		{"the provider took money that nobody heard of", "the provider holds", func(r *run) { r.chargeUnheard() }},
+		{"the daily round asks for it", "differ about payment p", func(r *run) { r.chargeUnheard() }},
 		{"somebody was told of what was rolled back", "rolled back", func(r *run) { r.outside.published["999999"]++ }},
 		{"a cancelled order lives again", "CANCELLED and then UNPAID", func(r *run) {
 			r.look()

@@ -24,7 +24,7 @@ func (w *world) newRun(ctx context.Context, seed uint64, profile func(*rand.Rand
 		return nil, err
 	}
 	r := &run{world: w, ctx: ctx, seed: seed, rng: rand.New(rand.NewPCG(seed, 0x686f6c6466617374)),
-		names: rand.New(rand.NewPCG(seed, 0x776169746c697374)), queue: &carrier{}, outside: &outside{published: make(map[string]int)},
+		names: rand.New(rand.NewPCG(seed, 0x776169746c697374)), queue: &carrier{}, outside: &outside{clock: w.clock, published: make(map[string]int)},
 		parked: make(chan *actor)}
 	r.profile = profile(r.rng)
 	r.decide = r.chance

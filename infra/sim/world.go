@@ -140,6 +140,7 @@ func (r *run) instance() *instance {
 	d.Checkout.OneByOne()
 	d.Checkout.NameEntriesBy(r.nameEntry)
 	d.Checkout.ChargeBy(r.outside)
+	d.Provider = r.outside
 	d.Checkout.StartBy(r.outside.start)
 	d.Checkout.RingBy(r.outside.Ring)
 	d.Checkout.HintBy(wallet.New(r.cache.front))

@@ -43,12 +43,14 @@ type Adjustment struct {
 // Reason. The same again gives the adjustment as it stands and created false.
 //
 // It returns, as faults, ErrNotFound; ErrAdjustmentExists when the id asked for something else; ErrIllegalTransition for an activity
-// that is neither PUBLISHED nor SUSPENDED (the capacity of a draft is changed itself); ErrRefused for an unknown type, with its
-// violation, and for values that break a rule of the database; and the errors of the transaction runner.
+// that is neither PUBLISHED nor SUSPENDED (the capacity of a draft is changed itself); ErrRefused for an unknown type and for more
+// units than MaxUnits of one type, with its violation, and for values that break a rule of the database; and the errors of the transaction
+// runner.
 func (c *Catalog) BeginAdjustment(ctx context.Context, w Adjustment, entry audit.Entry) (a Adjustment, created bool, err error) {
 	err = c.db.Run(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		created = false
-		activity, err := one(ctx, tx, ` WHERE activity_id = ? LOCK IN SHARE MODE`, w.ActivityID)
+		// Exclusively, so that adjustments at once do not share the same room below MaxUnits.
+		activity, err := one(ctx, tx, ` WHERE activity_id = ? FOR UPDATE`, w.ActivityID)
 		if err != nil {
 			return err
 		}
@@ -60,6 +62,9 @@ func (c *Catalog) BeginAdjustment(ctx context.Context, w Adjustment, entry audit
 			return err
 		}
 		if err := adjustable(activity, w.TicketType); err != nil {
+			return err
+		}
+		if err := fits(ctx, tx, activity, w); err != nil {
 			return err
 		}
 		now, err := c.db.Now(ctx, tx)
@@ -99,6 +104,29 @@ func adjustable(a *sale.Activity, ticketType string) error {
 	if _, known := a.Type(ticketType); !known {
 		f := fault.Wrap(fault.ValidationFailed, ErrRefused, "the activity has no such ticket type")
 		f.Violations = []fault.Violation{{Pointer: "/ticketType", Code: "UNKNOWN", Message: "name a ticket type of the activity"}}
+		return f
+	}
+	return nil
+}
+
+// MaxUnits is the most units that there are of a type, adjustments included: its figures are written down as INT.
+const MaxUnits = 1<<31 - 1
+
+// fits refuses an adjustment by which there would be more units than MaxUnits, if all that are PENDING and add units are applied and those
+// that take units away are not.
+func fits(ctx context.Context, tx *sql.Tx, activity *sale.Activity, w Adjustment) error {
+	if w.Delta <= 0 {
+		return nil
+	}
+	t, _ := activity.Type(w.TicketType)
+	var adjusted int64
+	if err := tx.QueryRowContext(ctx, selectAdjusted, w.ActivityID, w.TicketType).Scan(&adjusted); err != nil {
+		return fmt.Errorf("summing up adjustments: %w", err)
+	}
+	if room := MaxUnits - int64(t.Capacity) - adjusted; int64(w.Delta) > room {
+		f := fault.Wrap(fault.ValidationFailed, ErrRefused, "the type would have more units than can be counted")
+		f.Violations = []fault.Violation{{Pointer: "/delta", Code: "OUT_OF_RANGE",
+			Message: fmt.Sprintf("at most %d: a type has up to %d units", max(room, 0), MaxUnits)}}
 		return f
 	}
 	return nil

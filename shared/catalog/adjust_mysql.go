@@ -15,6 +15,8 @@ const (
 		updated_at FROM stock_adjustment`
 	insertAdjustment = `INSERT INTO stock_adjustment (activity_id, adjustment_id, ticket_type, delta, reason, status, operator,
 		created_at, updated_at) VALUES (?, ?, ?, ?, ?, 'PENDING', ?, ?, ?)`
+	selectAdjusted = `SELECT COALESCE(SUM(delta), 0) FROM stock_adjustment
+		WHERE activity_id = ? AND ticket_type = ? AND (status = 'APPLIED' OR status = 'PENDING' AND delta > 0)`
 	settleAdjustment = `UPDATE stock_adjustment SET status = ?, split = ?, refusal = ?, updated_at = ?
 		WHERE activity_id = ? AND adjustment_id = ? AND status = 'PENDING'`
 	updateBucket = `UPDATE stock_bucket SET adjusted = adjusted + ?, updated_at = ?

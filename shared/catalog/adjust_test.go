@@ -165,11 +165,14 @@ func TestAdjustmentThatCannotBeIsRefused(t *testing.T) {
 	if _, err := s.ApplyAdjustment(t.Context(), "A", "j1", split(t, "9:1")); !errors.Is(err, catalog.ErrBelowSold) {
 		t.Errorf("a bucket that is not there: %v", err)
 	}
-	s.begin(t, less("j2", 1<<31-1))
-	if _, err := s.ApplyAdjustment(t.Context(), "A", "j2", split(t, "0:2147483647")); err != nil {
+	s.begin(t, less("j2", 2))
+	if _, err := s.ApplyAdjustment(t.Context(), "A", "j2", split(t, "0:2147483647,1:-2147483645")); !errors.Is(err, catalog.ErrBelowSold) {
 		t.Fatal(err)
 	}
 	s.begin(t, less("j3", 1))
+	if _, err := s.db.ExecContext(t.Context(), `UPDATE stock_bucket SET adjusted = 2147483647 WHERE ticket_type = 'VIP' AND bucket = 0`); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.ApplyAdjustment(t.Context(), "A", "j3", split(t, "0:1")); !errors.Is(err, catalog.ErrRefused) {
 		t.Errorf("more than a column holds: %v", err)
 	}

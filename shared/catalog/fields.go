@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -73,7 +74,7 @@ func fingerprint(a *sale.Activity) (idempotency.BodyHash, error) {
 // edit is one field that a change has touched.
 type edit struct {
 	Field string `json:"field"`
-	From  any    `json:"from"`
+	From  any    `json:"from"` // deep JSON as a text
 	To    any    `json:"to"`
 }
 
@@ -91,8 +92,36 @@ func edits(from, to *sale.Activity) ([]edit, error) {
 			return nil, fmt.Errorf("writing down %s: %w", f.name, err)
 		}
 		if idempotency.Hash(before) != idempotency.Hash(after) {
+			e.From, e.To = shallow(e.From), shallow(e.To)
 			out = append(out, e)
 		}
 	}
 	return out, nil
+}
+
+// deepest is how deep JSON of an operator may be to be written down within other JSON: the database takes 32 levels in all.
+const deepest = 20
+
+// shallow is the value of a field, or its JSON as a text if it is too deep to be a part of a row's JSON.
+func shallow(v any) any {
+	raw, isRaw := v.(json.RawMessage)
+	if !isRaw {
+		return v
+	}
+	decoder, depth := json.NewDecoder(bytes.NewReader(raw)), 0
+	for {
+		token, err := decoder.Token()
+		if err != nil { // the end
+			return v
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth > deepest {
+			return string(raw)
+		}
+	}
 }

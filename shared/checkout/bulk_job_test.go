@@ -14,8 +14,10 @@ import (
 	"holdfast/shared/catalog"
 	"holdfast/shared/checkout"
 	"holdfast/shared/deposit"
+	"holdfast/shared/notice"
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
+	"holdfast/shared/waitlist"
 )
 
 // manyOrders buys for one user after the other.
@@ -150,6 +152,48 @@ func TestOrderWhoseDeadlineCannotBeMovedKeepsNoOtherBack(t *testing.T) {
 		t.Errorf("job %+v %s", j, j.Result)
 	}
 	w.wantAlert("JOB_ORDER_FAILED", bad.ID.String())
+}
+
+// What tells of an offer is not too late before the offer is, whoever has to send it and was about to.
+func TestOfferIsToldOfUntilItsMovedDeadline(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		claimed bool
+		after   time.Duration // since the offer was made
+		want    string
+	}{
+		"beyond the first deadline":                   {after: 16 * time.Minute, want: "SENT"},
+		"claimed by somebody who died, and beyond it": {claimed: true, after: 16 * time.Minute, want: "SENT"},
+		"beyond the moved deadline":                   {after: 46 * time.Minute, want: "SKIPPED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, sold := soldOut(t, 1)
+			e := w.join("u", 1)
+			w.cancel(sold[0])
+			w.stands(e.ID, waitlist.Offered)
+			if c.claimed {
+				err := w.db.Run(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+					now, err := w.db.Now(ctx, tx)
+					if err == nil {
+						_, err = notice.Claim(ctx, tx, now, 10)
+					}
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.checkout.RunBulkJob(t.Context(), w.extend(checkout.ExtendPayments)); err != nil {
+				t.Fatal(err)
+			}
+			w.wantCount(1, `SELECT COUNT(*) FROM notice n JOIN waitlist_entry e ON n.order_id = e.order_id JOIN trade_order o ON o.id = e.order_id
+ WHERE n.kind = 'WAITLIST_OFFER' AND n.expires_at = e.accept_by AND o.pay_deadline = e.accept_by`)
+			w.clock.Add(int64(c.after))
+			w.send(&subscriber{})
+			w.wantCount(1, "SELECT COUNT(*) FROM notice WHERE kind = 'WAITLIST_OFFER' AND status = ?", c.want)
+		})
+	}
 }
 
 // Both have looked for the id before either has written it.

@@ -196,12 +196,28 @@ func extendPayment(ctx context.Context, tx *sql.Tx, o *order.Order, by time.Dura
 	if err := payment.Postpone(ctx, tx, o.ID, deadline, now); err != nil {
 		return false, err
 	}
-	if err := waitlist.Postpone(ctx, tx, o.ID, deadline, now); err != nil {
+	if err := extendOffer(ctx, tx, o, deadline, now); err != nil {
 		return false, err
 	}
 	told := orderNotice(notice.DeadlineExtended, o)
 	told.Subject = o.ID.String() + "@" + deadline.UTC().Format(time.RFC3339)
 	return true, notice.Add(ctx, tx, []notice.Notice{told}, now)
+}
+
+// extendOffer gives the offer that a locked order is a later end, and the notice that tells of it, unless that is out: it is worth telling
+// as long as the offer stands. An order that was offered to nobody changes nothing.
+func extendOffer(ctx context.Context, tx *sql.Tx, o *order.Order, deadline, now time.Time) error {
+	if o.Source != order.FromOffer {
+		return nil
+	}
+	e, err := waitlist.Postpone(ctx, tx, o.ID, deadline, now)
+	if errors.Is(err, waitlist.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return notice.Postpone(ctx, tx, offerSubject(e.ID, e.Attempt), notice.WaitlistOffer, deadline, now)
 }
 
 // extendSeat gives a locked deposit a later deadline; false when it is FROZEN no more, or the new one would have passed already.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast/shared/alert"
 	"holdfast/shared/catalog"
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
@@ -25,7 +26,11 @@ type Filled struct {
 // Add adds what another walk did.
 func (f *Filled) Add(g Filled) { f.Offered, f.Closed = f.Offered+g.Offered, f.Closed+g.Closed }
 
-const mostAttempts = 10 // dead order ids of one entry that one walk goes through
+// Bounds of what one walk goes past.
+const (
+	mostAttempts = 10 // dead order ids of one entry
+	mostBroken   = 10 // entries whose offers fail: with more of them something else is to blame
+)
 
 // bounds keep a walk over one type's entries, however many wait, well within its lease.
 type bounds struct {
@@ -101,34 +106,6 @@ func (c *Checkout) endLease(ctx context.Context, lease sqltx.Lease) {
 	}
 }
 
-// closeWaitlist closes the entries that are WAITING, page by page, and lets the public in. What is beyond the bounds is closed by the next.
-func (c *Checkout) closeWaitlist(ctx context.Context, a *sale.Activity, reason waitlist.Reason, now time.Time) (closed int, err error) {
-	for _, t := range a.TicketTypes {
-		for range bounded.pages {
-			page, err := waitlist.InTurn(ctx, c.db, a.ID, t.ID, waitlist.Turn{}, bounded.page)
-			if err != nil {
-				return closed, err
-			}
-			if len(page) == 0 {
-				break
-			}
-			ids := make([]waitlist.EntryID, len(page))
-			for i := range page {
-				ids[i] = page[i].ID
-			}
-			n, err := waitlist.Close(ctx, c.db, ids, reason, now)
-			if err != nil {
-				return closed, err
-			}
-			closed += n
-			if _, err := c.stock.LeaveWaitlist(ctx, a.ID, t.ID, ids); err != nil {
-				return closed, err
-			}
-		}
-	}
-	return closed, nil
-}
-
 // filler walks over the entries of one type.
 type filler struct {
 	c          *Checkout
@@ -139,6 +116,7 @@ type filler struct {
 	tried      int                // entries that units were to be taken for
 	now        time.Time          // when the page was read
 	free       int                // units that are left, as far as is known
+	broken     int                // entries whose offers failed
 	passed     []waitlist.EntryID // entries before that wanted more than was free, and of which that is not noted yet
 	sum        Filled
 }
@@ -181,8 +159,10 @@ func (f *filler) serve(ctx context.Context, e *waitlist.Entry) (stop bool, err e
 			f.free -= e.Quantity
 			f.sum.Offered++
 			return false, f.notePassed(ctx)
-		case end == offerEnded:
+		case end == offerEnded, end == offerBroken:
 			return false, nil
+		case end == offerPutOff:
+			return e.Saves(f.now), nil
 		case end == offerStopped:
 			return true, nil
 		}
@@ -210,7 +190,7 @@ func (f *filler) notePassed(ctx context.Context) error {
 	if len(f.passed) == 0 {
 		return nil
 	}
-	err := waitlist.PassOver(ctx, f.c.db, f.passed, f.now)
+	err := f.c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error { return waitlist.PassOver(ctx, tx, f.passed, f.now) })
 	f.passed = nil
 	return err
 }
@@ -230,7 +210,13 @@ func (f *filler) save(ctx context.Context, e *waitlist.Entry) (bool, error) {
 	if unsold < e.Quantity {
 		return false, nil
 	}
-	return waitlist.Save(ctx, f.c.db, e.ID, f.now)
+	saves := false
+	err = f.c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		done, err := waitlist.Save(ctx, tx, e.ID, f.now)
+		saves = saves || done // a run whose COMMIT stayed without answer may have been the one that did it
+		return err
+	})
+	return saves, err
 }
 
 // offerEnd is how an attempt to offer ended.
@@ -240,6 +226,8 @@ const (
 	offerMade    offerEnd = iota + 1
 	offerEnded            // the entry does not wait any more
 	offerShort            // too few units: the entry goes on waiting
+	offerPutOff           // Redis does not give the user any units yet: the entry goes on waiting
+	offerBroken           // its rows do not let it be offered anything: it goes on waiting, and a person was told
 	offerStopped          // nothing is offered in this sale now
 )
 
@@ -273,6 +261,9 @@ func (f *filler) attempt(ctx context.Context, e *waitlist.Entry) (offerEnd, erro
 	if errors.As(err, &refusal) {
 		return f.refused(ctx, e, refusal)
 	}
+	if errors.Is(err, stock.ErrReplayDiffers) {
+		return f.failed(ctx, e, id, err)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("offering to entry %s: %w", e.ID, err)
 	}
@@ -281,7 +272,7 @@ func (f *filler) attempt(ctx context.Context, e *waitlist.Entry) (offerEnd, erro
 	}
 	o, closed, err := f.c.makeOffer(ctx, offer{Reservation: got.Reservation, entry: e.ID, attempt: e.Attempt})
 	if err != nil {
-		return 0, err
+		return f.failed(ctx, e, id, err)
 	}
 	if closed {
 		f.sum.Closed++
@@ -307,8 +298,10 @@ func (f *filler) tryAgain(ctx context.Context, e *waitlist.Entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = waitlist.TryAgain(ctx, f.c.db, e.ID, e.Attempt, now)
-	return err
+	return f.c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := waitlist.TryAgain(ctx, tx, e.ID, e.Attempt, now)
+		return err
+	})
 }
 
 // refused ends an attempt that Redis refused.
@@ -318,26 +311,62 @@ func (f *filler) refused(ctx context.Context, e *waitlist.Entry, r *stock.Refusa
 		f.free = min(f.free, max(0, e.Quantity-r.Shortage))
 		return offerShort, nil
 	case errors.Is(r, stock.ErrLimit), errors.Is(r, stock.ErrAlreadyReserved):
-		now, err := f.c.db.Now(ctx, f.c.db)
-		if err != nil {
-			return 0, err
-		}
-		n, err := waitlist.Close(ctx, f.c.db, []waitlist.EntryID{e.ID}, waitlist.PurchaseLimit, now)
-		if err != nil {
-			return 0, err
-		}
-		f.sum.Closed += n
-		f.c.leaveSet(ctx, e.ActivityID, e.TicketType, e.ID)
-		return offerEnded, nil
+		return f.atLimit(ctx, e)
 	}
 	return offerStopped, nil
 }
 
-// leaveSet takes an entry that does not wait any more out of the set. What fails is left to the minute pass.
-func (c *Checkout) leaveSet(ctx context.Context, activityID, ticketType string, id waitlist.EntryID) {
-	if _, err := c.stock.LeaveWaitlist(ctx, activityID, ticketType, []waitlist.EntryID{id}); err != nil {
-		c.log.Warn("a waitlist's set is left to the minute pass", "activityId", activityID, "entry", id, "error", err)
+// atLimit closes an entry whose user Redis says to hold too many units, if the database says so too: closed is final, and Redis may not
+// have been told yet that an order of the user has ended.
+func (f *filler) atLimit(ctx context.Context, e *waitlist.Entry) (end offerEnd, err error) {
+	closed := 0
+	err = f.c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		end, closed = offerPutOff, 0
+		a, err := f.c.lockActivity(ctx, tx, e.ActivityID)
+		if err != nil {
+			return err
+		}
+		held, err := order.Held(ctx, tx, order.Holder{ActivityID: e.ActivityID, UserID: e.UserID})
+		if err != nil || held+e.Quantity <= a.PerUserLimit {
+			return err
+		}
+		now, err := f.c.db.Now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		end = offerEnded
+		closed, err = waitlist.Close(ctx, tx, []waitlist.EntryID{e.ID}, waitlist.PurchaseLimit, now)
+		return err
+	})
+	if err != nil {
+		return 0, err
 	}
+	f.sum.Closed += closed
+	if end == offerEnded {
+		f.c.leaveSet(ctx, e.ActivityID, e.TicketType, e.ID)
+	}
+	return end, nil
+}
+
+// offerFailed is raised for an entry whose rows do not let it be offered anything.
+const offerFailed alert.Kind = "OFFER_FAILED"
+
+// failed ends an attempt that failed. When that may lie in rows of the entry or its user, or in what the log in Redis has under its order
+// id, a person is told, and those behind are served: the entry keeps its place, and the units that were taken for it.
+func (f *filler) failed(ctx context.Context, e *waitlist.Entry, id sale.OrderID, cause error) (offerEnd, error) {
+	f.broken++
+	if !liesInRows(ctx, cause) || sqltx.Retryable(cause) || f.broken > mostBroken { // a database that is away, or rows that others hold
+		return 0, cause
+	}
+	f.c.log.Error("an entry of a waitlist cannot be offered anything", "activityId", e.ActivityID, "entry", e.ID, "orderId", id, "error", cause)
+	return offerBroken, f.c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		now, err := f.c.db.Now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return alert.Raise(ctx, tx, alert.Alert{Kind: offerFailed, Subject: e.ID.String(), ActivityID: e.ActivityID, Evidence: map[string]any{
+			"orderId": id, "ticketType": e.TicketType, "quantity": e.Quantity, "attempt": e.Attempt}}, now)
+	})
 }
 
 // settleQuietly tells Redis what was committed, as Settle does; what fails is left to repair.

@@ -56,6 +56,9 @@ func (c *Checkout) JoinWaitlist(ctx context.Context, w WaitlistWish) (e *waitlis
 		if _, err := c.stock.AddWaiters(ctx, e.ActivityID, e.TicketType, []waitlist.EntryID{e.ID}); err != nil {
 			c.log.Warn("a waitlist's set is left to the minute pass", "activityId", e.ActivityID, "entry", e.ID, "error", err)
 		}
+		if err := c.lookAgain(ctx, e); err != nil {
+			return nil, false, err
+		}
 	default:
 		return e, false, nil
 	}
@@ -143,21 +146,32 @@ func (c *Checkout) passGate(ctx context.Context, e *waitlist.Entry) error {
 	free, err := c.stock.GateWaitlist(ctx, e.ActivityID, e.TicketType, e.ID, e.Quantity)
 	if err != nil {
 		c.log.Warn("a waitlist's set is left to the minute pass", "activityId", e.ActivityID, "entry", e.ID, "error", err)
-		return nil
 	}
-	if !free {
-		return nil
+	if free {
+		now, err := c.db.Now(ctx, c.db)
+		if err != nil {
+			return err
+		}
+		if _, err := c.closeEntries(ctx, []waitlist.EntryID{e.ID}, waitlist.NotSoldOut, now); err != nil {
+			return err
+		}
 	}
-	now, err := c.db.Now(ctx, c.db)
-	if err != nil {
+	return c.lookAgain(ctx, e)
+}
+
+// lookAgain follows whatever may have put an entry into the set, also without an answer: one that does not wait any more is taken out,
+// since whoever ended it may have looked for it in the set before it was there. It returns ErrNotSoldOut when the entry was closed
+// because its user can buy, by whichever of several calls at once.
+func (c *Checkout) lookAgain(ctx context.Context, e *waitlist.Entry) error {
+	stands, err := waitlist.Get(ctx, c.db, e.ID)
+	if err != nil || stands.Status == waitlist.Waiting {
 		return err
 	}
-	closed, err := waitlist.Close(ctx, c.db, []waitlist.EntryID{e.ID}, waitlist.NotSoldOut, now)
-	if err != nil || closed == 0 {
-		return err
+	c.leaveSet(ctx, e.ActivityID, e.TicketType, e.ID)
+	if stands.Reason == waitlist.NotSoldOut {
+		return ErrNotSoldOut
 	}
-	c.leaveSet(ctx, e.ActivityID, e.TicketType, e.ID) // a minute pass that ran at this moment may have added it
-	return ErrNotSoldOut
+	return nil
 }
 
 // LeaveWaitlist takes a user out of a waitlist. One who has an offer declines it: its order is cancelled, unless it was accepted at this
@@ -170,22 +184,24 @@ func (c *Checkout) LeaveWaitlist(ctx context.Context, activityID, userID string)
 	if err != nil {
 		return err
 	}
-	now, err := c.db.Now(ctx, c.db)
+	err = c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		now, err := c.db.Now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return waitlist.Leave(ctx, tx, e.ID, now)
+	})
 	if err != nil {
 		return err
 	}
-	left, err := waitlist.Leave(ctx, c.db, e.ID, now)
-	if err != nil {
+	if e, err = waitlist.Get(ctx, c.db, e.ID); err != nil {
 		return err
 	}
-	if left {
-		c.leaveSet(ctx, e.ActivityID, e.TicketType, e.ID)
-		return nil
+	if e.Status == waitlist.Offered {
+		return c.decline(ctx, e)
 	}
-	if e, err = waitlist.Get(ctx, c.db, e.ID); err != nil || e.Status != waitlist.Offered {
-		return err
-	}
-	return c.decline(ctx, e)
+	c.leaveSet(ctx, e.ActivityID, e.TicketType, e.ID)
+	return nil
 }
 
 // decline cancels the order of an offer that was not accepted. Nobody ends an offer without the lock of its order, so that the entry need

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"sync"
 	"testing"
+	"time"
 
 	simulated "holdfast/infra/local/provider"
 	"holdfast/shared/checkout"
@@ -195,4 +196,31 @@ func (w *till) checkoutDiesAfterReceiving(p *payment.Payment) {
 		}
 		return wallet.Apply(ctx, tx, []wallet.Movement{{Type: wallet.PaymentReceived, Reference: p.ID, UserID: p.UserID, OrderID: p.OrderID, Amount: p.Amount}}, now)
 	})
+}
+
+// Rows that contradict each other keep a payment from being decided: its money waits, so a person has to hear of it, and the others go on.
+func TestALatePaymentThatCannotBeDecidedIsAnAlertAndKeepsNoOtherWaiting(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, plan{})
+	stuck, sound := w.buy("u1", "k", 1), w.buy("u2", "k", 1)
+	p, q := w.begin(stuck, "p"), w.begin(sound, "q")
+	w.expire()
+	id := w.activity.LateOrderID(stuck.ID, p.ID)
+	if _, err := w.db.ExecContext(t.Context(), `INSERT INTO order_router (order_id, user_id, activity_id, created_at) VALUES (?, 'x', 'x', ?)`,
+		id[:], time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for _, late := range []*payment.Payment{p, q} {
+		_ = w.tell(late) // what it could not decide at once is left to the pass
+	}
+	for range 2 {
+		if _, err := w.checkout.DecideUndecided(t.Context(), 1); err == nil {
+			t.Error("it says that all is decided")
+		}
+	}
+	if a, b := w.payment(p.ID).Disposition, w.payment(q.ID).Disposition; a != "" || b != payment.ToNewOrder {
+		t.Errorf("the one is decided %q, the other %q", a, b)
+	}
+	w.wantCount(1, `SELECT COUNT(*) FROM alert WHERE kind = 'COMPENSATION_STUCK' AND subject = ? AND activity_id = ? AND occurrences = 2`, p.ID, w.activity.ID)
+	w.wantCount(1, `SELECT COUNT(*) FROM alert`)
 }

@@ -29,6 +29,10 @@ func (accepting) Refund(context.Context, payment.RefundOrder) (payment.RefundSta
 	return payment.RefundState{Status: payment.RefundSucceeded}, nil
 }
 
+func (accepting) List(context.Context, payment.Listing) (payment.ListPage, error) {
+	return payment.ListPage{}, payment.ErrNoProvider
+}
+
 // subscriber keeps what is published to it by id, as whoever drops repeats does, and fails as the test says.
 type subscriber struct {
 	fails  func(m notice.Message) error // nil: nothing does

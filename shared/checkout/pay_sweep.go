@@ -6,10 +6,12 @@ import (
 	"fmt"
 
 	"holdfast/shared/payment"
+	"holdfast/shared/sqltx"
 )
 
 // DecideUndecided decides every success that nobody has decided yet, because whoever heard of it died or could not. One that cannot be
-// decided keeps no other from being. It returns how many are decided now, with the errors; the next pass finds what is left.
+// decided keeps no other from being, and a person is alerted of it, whose money waits. It returns how many are decided now, with the errors;
+// the next pass finds what is left.
 func (c *Checkout) DecideUndecided(ctx context.Context, pageSize int) (decided int, err error) {
 	var errs []error
 	for after := ""; ; {
@@ -20,6 +22,9 @@ func (c *Checkout) DecideUndecided(ctx context.Context, pageSize int) (decided i
 		for _, id := range page {
 			if err := c.DecideLate(ctx, id); err != nil {
 				errs = append(errs, fmt.Errorf("payment %s: %w", id, err))
+				if liesInRows(ctx, err) && !sqltx.Retryable(err) {
+					c.alertUndecided(ctx, id)
+				}
 				continue
 			}
 			decided++
@@ -29,6 +34,16 @@ func (c *Checkout) DecideUndecided(ctx context.Context, pageSize int) (decided i
 		}
 		after = page[len(page)-1]
 	}
+}
+
+// alertUndecided has a person look at a payment that cannot be decided.
+func (c *Checkout) alertUndecided(ctx context.Context, id string) {
+	p, err := payment.Get(ctx, c.db, id)
+	if err != nil {
+		c.log.Warn("nobody is alerted of a payment that cannot be decided", "paymentId", id, "error", err)
+		return
+	}
+	c.alertStuck(ctx, id, p.OrderID, "DECIDE_PAYMENT")
 }
 
 // GiveUpPayments moves one page of payments that are still PENDING at their end to EXPIRED. Whoever ends an order gives its payment up

@@ -126,19 +126,27 @@ func (c *Checkout) takeUp(ctx context.Context, id string) (r *payment.Refund, er
 	return r, err
 }
 
+// refundContradicted is raised for a refund that the provider says to have ended otherwise than it said before.
+const refundContradicted alert.Kind = "REFUND_CONTRADICTED"
+
 // finishRefund records how a refund ended, once. The money of one that failed comes back from the provider and waits in SUSPENSE for a
-// person, who is alerted.
+// person, who is alerted; so is one when a refund is said to have ended otherwise than it is recorded, which stays.
 func (c *Checkout) finishRefund(ctx context.Context, id string, state payment.RefundState) error {
 	finished := false
 	err := c.repeatable(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		finished = false
 		r, err := payment.GetRefundForUpdate(ctx, tx, id)
-		if err != nil || r.Status.Final() {
+		if err != nil || r.Status == state.Status {
 			return err
 		}
 		now, err := c.db.Now(ctx, tx)
 		if err != nil {
 			return err
+		}
+		if r.Status.Final() {
+			return alert.Raise(ctx, tx, alert.Alert{Kind: refundContradicted, Subject: r.ID, ActivityID: r.ActivityID, Evidence: map[string]any{
+				"orderId": r.OrderID, "paymentId": r.PaymentID, "amount": r.Amount, "recorded": r.Status, "reported": state.Status,
+				"failure": state.Failure}}, now)
 		}
 		if err := payment.Finish(ctx, tx, r, state.Status, state.Failure, now); err != nil {
 			return err
@@ -178,7 +186,8 @@ type RefundNews struct {
 	Amount   money.Amount
 }
 
-// LearnRefund takes news of a refund that was sent to the provider, however often they come; what is final stays. It returns
+// LearnRefund takes news of a refund that was sent to the provider, however often they come; what is final stays, and a person is told of
+// news that contradict it. It returns
 // payment.ErrNotFound for a refund that no provider was asked for, ErrAmountDiffers, and the errors of the database.
 func (c *Checkout) LearnRefund(ctx context.Context, news RefundNews) error {
 	r, err := payment.GetRefund(ctx, c.db, news.RefundID)

@@ -237,6 +237,43 @@ func TestRefundThatIsPendingEndsByTheProvidersNewsOnce(t *testing.T) {
 	w.balanced()
 }
 
+// What the row says stays, for money has moved by it; but a bank may have sent back what had gone out, or the other way round.
+func TestNewsThatContradictHowARefundEndedAreShownToAPerson(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ended, news payment.RefundStatus
+		alerts      int
+	}{
+		"failed after it had succeeded": {payment.RefundSucceeded, payment.RefundFailed, 1},
+		"succeeded after it had failed": {payment.RefundFailed, payment.RefundSucceeded, 1},
+		"succeeded, told again":         {payment.RefundSucceeded, payment.RefundSucceeded, 0},
+		"failed, told again":            {payment.RefundFailed, payment.RefundFailed, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTill(t, plan{})
+			o := w.paidByProvider("u1", "k1")
+			w.provider.Follow(simulated.Plan{Refunds: string(c.ended)})
+			if r, err := w.refund(o, "r1", "20.00"); err != nil || r.Status != c.ended {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			news := checkout.RefundNews{RefundID: "r1", State: payment.RefundState{Status: c.news, Failure: "ACCOUNT_CLOSED"}, Amount: yuan("20.00")}
+			for range 2 {
+				if err := w.checkout.LearnRefund(t.Context(), news); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.wantCount(c.alerts, `SELECT COUNT(*) FROM alert WHERE kind = 'REFUND_CONTRADICTED' AND subject = 'r1' AND occurrences = 2
+ AND JSON_VALUE(detail, '$.recorded') = ? AND JSON_VALUE(detail, '$.reported') = ?`, string(c.ended), string(c.news))
+			w.wantCount(c.alerts, "SELECT COUNT(*) FROM alert WHERE kind <> 'REFUND_FAILED'")
+			if got := w.refunds(o.ID)[0].Status; got != c.ended {
+				t.Errorf("the refund is %s", got)
+			}
+			w.balanced()
+		})
+	}
+}
+
 func TestCancellationGivesBackWhatTheRuleLeavesOverWhatWentBack(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, plan{refundRule: `{"from":"CLOSES_AT","steps":[{"before":"PT1H","ratio":"0.5"}]}`})

@@ -25,10 +25,29 @@ const noteBudget = time.Second
 // pass comes next.
 const FirstRetry = 5 * time.Second
 
-// contradiction is a live order that Redis has otherwise, or as dead.
+// contradiction is a live order that Redis has otherwise, or as dead, or that it cannot have at all.
 type contradiction struct {
 	order   *order.Order
 	outcome stock.AckOutcome // AckDead or AckConflict
+}
+
+// leaveOutUnfit gives those of one sale's orders that fit into its set. The others, whose rows a foreign hand has changed, contradict
+// whatever Redis has of them: a person is alerted, and they keep nobody waiting. When the sale cannot be read, all are given.
+func (c *Checkout) leaveOutUnfit(ctx context.Context, activityID string, list []order.Order, t *telling) []order.Order {
+	a, err := catalog.Get(ctx, c.db, activityID)
+	if err != nil {
+		return list
+	}
+	facts := a.Facts()
+	var fit []order.Order
+	for i := range list {
+		if o := &list[i]; o.Fits(&facts) {
+			fit = append(fit, *o)
+		} else {
+			t.contradicted = append(t.contradicted, contradiction{o, stock.AckConflict})
+		}
+	}
+	return fit
 }
 
 // dropCancelled leaves of the contradictions those whose order is still live: one that was cancelled and released before its

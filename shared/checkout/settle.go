@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
+	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
 )
 
@@ -108,15 +110,13 @@ func (c *Checkout) tell(ctx context.Context, out Outcome, budget time.Duration, 
 // is left as it is.
 func (c *Checkout) acknowledge(ctx context.Context, live []order.Order, budget time.Duration, t *telling) {
 	for activityID, list := range byActivity(live) {
-		reservations := make([]sale.Reservation, len(list))
-		for i := range list {
-			reservations[i] = list[i].Reservation()
+		outcomes, delay, err := c.acknowledgeAll(ctx, activityID, list, budget)
+		if errors.Is(err, stock.ErrBadQuantity) || errors.Is(err, stock.ErrNotLoaded) { // one order that fits nowhere may be why
+			if fit := c.leaveOutUnfit(ctx, activityID, list, t); len(fit) < len(list) {
+				list = fit
+				outcomes, delay, err = c.acknowledgeAll(ctx, activityID, list, budget)
+			}
 		}
-		var outcomes []stock.AckOutcome
-		delay, err := c.persist(ctx, budget, func(ctx context.Context) (err error) {
-			outcomes, err = c.stock.Acknowledge(ctx, activityID, reservations)
-			return err
-		})
 		if err != nil {
 			t.problem(fmt.Errorf("acknowledging %d orders of %s: %w", len(list), activityID, err))
 			t.fail(list, failedAck, err)
@@ -133,6 +133,21 @@ func (c *Checkout) acknowledge(ctx context.Context, live []order.Order, budget t
 			}
 		}
 	}
+}
+
+// acknowledgeAll acknowledges orders of one activity, again within the budget while Redis cannot be reached.
+func (c *Checkout) acknowledgeAll(ctx context.Context, activityID string, list []order.Order, budget time.Duration) ([]stock.AckOutcome,
+	time.Duration, error) {
+	reservations := make([]sale.Reservation, len(list))
+	for i := range list {
+		reservations[i] = list[i].Reservation()
+	}
+	var outcomes []stock.AckOutcome
+	delay, err := c.persist(ctx, budget, func(ctx context.Context) (err error) {
+		outcomes, err = c.stock.Acknowledge(ctx, activityID, reservations)
+		return err
+	})
+	return outcomes, delay, err
 }
 
 // release gives units back in Redis, a few orders at a time, records all that succeeded in one transaction, and writes the cache
@@ -187,7 +202,8 @@ func (c *Checkout) releaseOne(ctx context.Context, o *order.Order, budget time.D
 }
 
 // recordReleases notes in the database that units are back. With exact it says which orders were not known to be released before,
-// which costs a locking read.
+// which costs a locking read. Where that fails for the rows of one order, the others are recorded without it; and that one without the
+// figures of its release, which a stock log that contradicts itself has no place for.
 func (c *Checkout) recordReleases(ctx context.Context, done []order.Release, exact bool) (fresh map[sale.OrderID]bool, err error) {
 	if len(done) == 0 {
 		return nil, nil
@@ -205,10 +221,23 @@ func (c *Checkout) recordReleases(ctx context.Context, done []order.Release, exa
 		}
 		return order.Released(ctx, tx, done, now)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("recording %d releases: %w", len(done), err)
+	switch {
+	case err == nil:
+		return fresh, nil
+	case !liesInRows(ctx, err), sqltx.Retryable(err):
+	case len(done) > 1:
+		left, err1 := c.recordReleases(ctx, done[:len(done)/2], exact)
+		right, err2 := c.recordReleases(ctx, done[len(done)/2:], exact)
+		both := make(map[sale.OrderID]bool) // fresh is of a transaction that did not happen
+		maps.Copy(both, left)
+		maps.Copy(both, right)
+		return both, errors.Join(err1, err2)
+	case done[0].Known:
+		bare := done[0]
+		bare.Known = false
+		return c.recordReleases(ctx, []order.Release{bare}, exact)
 	}
-	return fresh, nil
+	return nil, fmt.Errorf("recording %d releases: %w", len(done), err)
 }
 
 // addUnreleased locks the orders and adds those without an instant of release. A transaction that is run again after a COMMIT without

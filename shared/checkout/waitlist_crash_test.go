@@ -1,6 +1,8 @@
 package checkout_test
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -176,8 +178,15 @@ func TestReservationOfAnEarlierAttemptBecomesNoOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done, err := waitlist.TryAgain(t.Context(), w.db, e.ID, 0, now); err != nil || !done {
-		t.Fatal(done, err)
+	err = w.db.Run(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		done, err := waitlist.TryAgain(ctx, tx, e.ID, 0, now)
+		if err == nil && !done {
+			err = errors.New("the attempt did not rise")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	w.sweep()
 	if o := w.get(id); o.Status != order.Cancelled {

@@ -223,10 +223,13 @@ type offerData struct {
 	AcceptBy   time.Time    `json:"acceptBy"`
 }
 
+// offerSubject names what the notice of an offer is about. The attempt of an entry that is OFFERED does not change.
+func offerSubject(id waitlist.EntryID, attempt int) string { return fmt.Sprintf("%s#%d", id, attempt) }
+
 // offerNotices tell of an offer; of an order that owes nothing also that it is complete.
 func offerNotices(f offer, o *order.Order, acceptBy time.Time) []notice.Notice {
 	list := []notice.Notice{{
-		Subject: fmt.Sprintf("%s#%d", f.entry, f.attempt), Kind: notice.WaitlistOffer, UserID: o.UserID, ActivityID: o.ActivityID,
+		Subject: offerSubject(f.entry, f.attempt), Kind: notice.WaitlistOffer, UserID: o.UserID, ActivityID: o.ActivityID,
 		OrderID: o.ID, Mode: o.Mode, ExpiresAt: &acceptBy,
 		Data: offerData{Revision: o.Revision, Status: o.Status, TicketType: o.TicketType, Quantity: o.Quantity, Amount: o.Amount,
 			AcceptBy: acceptBy},

@@ -7,6 +7,7 @@ import (
 	"holdfast/shared/catalog"
 	"holdfast/shared/checkout"
 	"holdfast/shared/metric"
+	"holdfast/shared/payment"
 	"holdfast/shared/reconcile"
 	"holdfast/shared/reconcile/export"
 	"holdfast/shared/sale"
@@ -25,6 +26,8 @@ type Deps struct {
 	Returns   Returns
 	Topic     Topic
 	Exports   export.Store // nil: exports that are asked for wait
+	// Provider is asked, once a day, for what it did; nil: there is none. Checkout charges buyers by it.
+	Provider payment.Provider
 	// WebhookSecret gives the key that the payment provider signs its calls with. It returns an error when it cannot be read.
 	WebhookSecret func(ctx context.Context) ([]byte, error)
 	Claims        Claims

@@ -49,6 +49,14 @@ func Add(ctx context.Context, tx *sql.Tx, list []Notice, now time.Time) error {
 	return nil
 }
 
+// Postpone moves the instant from which on a notice is too late to tell, as what it tells of is postponed. A notice that was sent or
+// skipped stays as it is, and so does one that is never too late. It returns the errors of the driver.
+func Postpone(ctx context.Context, tx *sql.Tx, subject string, kind Kind, expiresAt, now time.Time) error {
+	_, err := exec(ctx, tx, `UPDATE notice SET expires_at = ?, updated_at = ? WHERE subject = ? AND kind = ?
+ AND status IN ('WAITING', 'CLAIMED') AND expires_at IS NOT NULL`, expiresAt, now, subject, string(kind))
+	return err
+}
+
 // write gives the values of addHead's columns.
 func (n *Notice) write(r *sqltx.Row, data []byte, now time.Time) {
 	r.Text(n.Subject)

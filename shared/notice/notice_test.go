@@ -247,6 +247,42 @@ func TestWhatIsNotAcceptedWaitsLongerEachTimeAndKeepsNobodyBack(t *testing.T) {
 	}
 }
 
+func TestOnlyWhatIsNotOutAndCanBeTooLateIsPostponed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	at := w.now.Add(time.Hour).Truncate(time.Second)
+	names := []string{"sent", "skipped", "claimed"}
+	for _, subject := range append(names, "waiting", "other kind", "never") {
+		n := about(subject)
+		if n.Kind = notice.WaitlistOffer; subject == "other kind" {
+			n.Kind = notice.OrderPaid
+		}
+		if subject != "never" {
+			n.ExpiresAt = &at
+		}
+		w.add(n)
+	}
+	page := w.claim(len(names))
+	w.tx(func(ctx context.Context, tx *sql.Tx) error {
+		return errors.Join(notice.MarkSent(ctx, tx, page[:1], w.now), notice.MarkSkipped(ctx, tx, page[1:2], w.now))
+	})
+	later := at.Add(time.Hour)
+	for _, subject := range append(names, "waiting", "other kind", "never", "absent") {
+		w.tx(func(ctx context.Context, tx *sql.Tx) error {
+			return notice.Postpone(ctx, tx, subject, notice.WaitlistOffer, later, w.now)
+		})
+	}
+	for subject, want := range map[string]*time.Time{"sent": &at, "skipped": &at, "claimed": &later, "waiting": &later, "other kind": &at, "never": nil} {
+		var got sql.NullTime
+		if err := w.db.QueryRowContext(t.Context(), "SELECT expires_at FROM notice WHERE subject = ?", subject).Scan(&got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Valid != (want != nil) || want != nil && !got.Time.Equal(*want) {
+			t.Errorf("%s: too late from %v on, want %v", subject, got.Time, want)
+		}
+	}
+}
+
 func TestOverdueSeesWaitingNoticesAndLostClaims(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

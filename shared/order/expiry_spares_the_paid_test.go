@@ -17,7 +17,7 @@ func TestOrderThatWasPaidAfterItWasListedDoesNotExpire(t *testing.T) {
 		w.insert(o)
 	}
 	deadline := *due.PayDeadline
-	ids, err := order.Overdue(t.Context(), w.db, deadline, 10)
+	ids, _, err := order.Overdue(t.Context(), w.db, deadline, order.Cursor{}, 10)
 	if err != nil || len(ids) != 3 {
 		t.Fatalf("overdue: %v, %v", ids, err)
 	}

@@ -44,6 +44,10 @@ const limitTail = ` ON DUPLICATE KEY UPDATE quantity = quantity + VALUES(quantit
 // Hold adds units to what users hold. limits gives each activity's limit per user. When one would hold more than the limit the
 // database's CHECK refuses (sqltx.CheckViolated) and the transaction must be rolled back.
 func Hold(ctx context.Context, tx *sql.Tx, units Holdings, limits map[string]int, now time.Time) error {
+	return hold(ctx, tx, units, limits, now, limitTail)
+}
+
+func hold(ctx context.Context, tx *sql.Tx, units Holdings, limits map[string]int, now time.Time, tail string) error {
 	holders := units.Sorted()
 	_, err := sqltx.WriteRows(ctx, tx, limitHead, len(holders), func(i int, r *sqltx.Row) {
 		k := holders[i]
@@ -52,20 +56,24 @@ func Hold(ctx context.Context, tx *sql.Tx, units Holdings, limits map[string]int
 		r.Int(int64(units[k]))
 		r.Int(int64(limits[k.ActivityID]))
 		r.Instant(now)
-	}, limitTail)
+	}, tail)
 	if err != nil {
 		return fmt.Errorf("order: hold: %w", err)
 	}
 	return nil
 }
 
-// LockHeld makes sure that every holder has a row, locks these rows and returns how much each holds now.
+// A user may hold more than the present limit: the limit was lowered, or a person has corrected the holding. That is no reason not to be
+// locked and read, so here the gate gives way to what is held; it is Hold that lets nobody have more.
+const lockTail = ` ON DUPLICATE KEY UPDATE max_quantity = GREATEST(VALUES(max_quantity), quantity), updated_at = VALUES(updated_at)`
+
+// LockHeld makes sure that every holder has a row, locks these rows and returns how much each holds now, which may be beyond the limit.
 func LockHeld(ctx context.Context, tx *sql.Tx, holders []Holder, limits map[string]int, now time.Time) (Holdings, error) {
 	nothing := make(Holdings, len(holders))
 	for _, k := range holders {
 		nothing[k] = 0
 	}
-	if err := Hold(ctx, tx, nothing, limits, now); err != nil {
+	if err := hold(ctx, tx, nothing, limits, now, lockTail); err != nil {
 		return nil, err
 	}
 	held := make(Holdings, len(holders))

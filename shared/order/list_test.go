@@ -118,11 +118,11 @@ func TestOverdueTakesADeadlineThatIsReachedAndPassesOverLockedRows(t *testing.T)
 		w.insert(o)
 	}
 	deadline := *due.PayDeadline
-	ids, err := order.Overdue(t.Context(), w.db, deadline.Add(-time.Millisecond), 10)
+	ids, _, err := order.Overdue(t.Context(), w.db, deadline.Add(-time.Millisecond), order.Cursor{}, 10)
 	if err != nil || len(ids) != 0 {
 		t.Fatalf("just before: %v, %v", ids, err)
 	}
-	ids, err = order.Overdue(t.Context(), w.db, deadline, 10)
+	ids, _, err = order.Overdue(t.Context(), w.db, deadline, order.Cursor{}, 10)
 	if err != nil || len(ids) != 2 {
 		t.Fatalf("at the deadline: %v, %v", ids, err)
 	}
@@ -173,7 +173,7 @@ func TestActivityPagesHoldItsOrdersOnly(t *testing.T) {
 		t.Fatalf("paged through %d orders", count)
 	}
 	changed := 0
-	for cursor := (order.ChangeCursor{}); ; {
+	for cursor := (order.Cursor{}); ; {
 		page, next, err := order.ChangedSince(t.Context(), w.db, first.ID, w.now, cursor, 2)
 		if err != nil {
 			t.Fatal(err)
@@ -196,4 +196,38 @@ func (w *world) insert(o order.Order) {
 		_, _, err := order.Claim(ctx, tx, []order.Order{o}, order.BatchID{w.batches})
 		return err
 	})
+}
+
+func TestOverdueGoesOnBehindItsCursorLongestOverdueFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var last time.Time
+	for i := range 7 { // three of them share a deadline, so that a page ends among them
+		o := w.order(user(i), "k", 1)
+		o.Await(w.now.Add(time.Duration(max(i, 3)) * time.Minute))
+		last = *o.PayDeadline
+		w.insert(o)
+	}
+	seen := make(map[sale.OrderID]bool)
+	var before time.Time
+	for cursor := (order.Cursor{}); ; {
+		page, next, err := order.Overdue(t.Context(), w.db, last, cursor, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range page {
+			if at := *w.get(id).PayDeadline; seen[id] || at.Before(before) {
+				t.Errorf("%s of %v comes after %v, seen %v", id, at, before, seen[id])
+			} else {
+				seen[id], before = true, at
+			}
+		}
+		if len(page) < 2 {
+			break
+		}
+		cursor = next
+	}
+	if len(seen) != 7 {
+		t.Errorf("%d are found, want 7", len(seen))
+	}
 }

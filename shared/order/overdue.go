@@ -10,10 +10,26 @@ import (
 	"holdfast/shared/sqltx"
 )
 
-// Overdue lists the ids of UNPAID orders whose deadline is reached, longest overdue first, as last committed.
-func Overdue(ctx context.Context, q sqltx.Querier, now time.Time, limit int) ([]sale.OrderID, error) {
-	return queryIDs(ctx, q, `SELECT id FROM trade_order WHERE status = 'UNPAID' AND pay_deadline <= ?
- ORDER BY pay_deadline, id LIMIT ?`, now, limit)
+// Overdue pages through the ids of UNPAID orders whose deadline is reached, longest overdue first, as last committed.
+func Overdue(ctx context.Context, q sqltx.Querier, now time.Time, after Cursor, limit int) ([]sale.OrderID, Cursor, error) {
+	if after.At.IsZero() {
+		after.At = time.Unix(0, 0)
+	}
+	found, err := sqltx.Collect(ctx, q, scanDeadline, `SELECT pay_deadline, id FROM trade_order WHERE status = 'UNPAID' AND pay_deadline <= ?
+ AND pay_deadline >= ? AND (pay_deadline > ? OR id > ?) ORDER BY pay_deadline, id LIMIT ?`, now, after.At, after.At, after.ID[:], limit)
+	if err != nil {
+		return nil, after, fmt.Errorf("order: read ids: %w", err)
+	}
+	ids := make([]sale.OrderID, len(found))
+	for i := range found {
+		ids[i], after = found[i].ID, found[i]
+	}
+	return ids, after, nil
+}
+
+func scanDeadline(row sqltx.Scanner) (c Cursor, err error) {
+	err = row.Scan(&c.At, &c.ID)
+	return c, err
 }
 
 // LockOverdue locks those of the orders that are still UNPAID with their deadline reached, in order of id, and passes over rows
@@ -48,9 +64,9 @@ func OfActivity(ctx context.Context, q sqltx.Querier, number int64, after sale.O
 }
 
 // ChangedSince pages through the activity's orders whose row changed at an instant or later, in order of change and id.
-func ChangedSince(ctx context.Context, q sqltx.Querier, activityID string, since time.Time, after ChangeCursor, limit int) ([]Order, ChangeCursor, error) {
+func ChangedSince(ctx context.Context, q sqltx.Querier, activityID string, since time.Time, after Cursor, limit int) ([]Order, Cursor, error) {
 	if after.At.Before(since) {
-		after = ChangeCursor{At: since}
+		after = Cursor{At: since}
 	}
 	found, err := query(ctx, q, `SELECT `+columns+` FROM trade_order WHERE activity_id = ? AND updated_at >= ?
  AND (updated_at > ? OR id > ?) ORDER BY updated_at, id LIMIT ?`, activityID, after.At, after.At, after.ID[:], limit)
@@ -58,11 +74,11 @@ func ChangedSince(ctx context.Context, q sqltx.Querier, activityID string, since
 		return nil, after, err
 	}
 	last := found[len(found)-1]
-	return found, ChangeCursor{At: last.UpdatedAt, ID: last.ID}, nil
+	return found, Cursor{At: last.UpdatedAt, ID: last.ID}, nil
 }
 
-// ChangeCursor is where a walk through changed orders stands.
-type ChangeCursor struct {
+// Cursor is where a walk through orders by an instant of theirs and their id stands; zero: at the start.
+type Cursor struct {
 	At time.Time
 	ID sale.OrderID
 }

@@ -30,6 +30,8 @@ func (r *Reconciler) actInRedis(ctx context.Context, d Difference, w Resolution,
 		return effect{"undo": "NOT_POSSIBLE", "did": "a load under a new epoch was asked for"}, r.requestRebuild(ctx, d.ActivityID)
 	case ActSettle:
 		return r.actSettle(ctx, d)
+	case ActLearn:
+		return r.actLearn(ctx, d)
 	}
 	return nil, nil
 }

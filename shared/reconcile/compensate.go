@@ -9,9 +9,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"holdfast/shared/alert"
 	"holdfast/shared/catalog"
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
+	"holdfast/shared/sqltx"
 	"holdfast/shared/stock"
 )
 
@@ -94,7 +96,7 @@ func (c *Compensate) Run(ctx context.Context) (CompensateSummary, error) {
 			return c.r.visit(ctx, func(a *sale.Activity, s stock.Snapshot, err error) error { return c.look(ctx, a, s, err, &f, &sum) })
 		},
 		func() error {
-			return c.load(f.unloaded, &sum, func(id string) (bool, error) { return c.reload(ctx, id) })
+			return c.load(ctx, f.unloaded, &sum, func(id string) (bool, error) { return c.reload(ctx, id) })
 		},
 		func() error { return c.finishAdjustments(ctx, &sum) },
 		func() error { return c.sweep(ctx, f.pending, &sum) },
@@ -187,7 +189,7 @@ func (c *Compensate) runLoads(ctx context.Context, sum *CompensateSummary) error
 	for i, j := range jobs {
 		ids[i], asked[j.activityID] = j.activityID, j
 	}
-	return c.load(ids, sum, func(id string) (bool, error) { return true, c.r.runLoad(ctx, asked[id]) })
+	return c.load(ctx, ids, sum, func(id string) (bool, error) { return true, c.r.runLoad(ctx, asked[id]) })
 }
 
 // reload loads an activity that was found unloaded, unless somebody else has loaded it since.
@@ -208,8 +210,9 @@ func (c *Compensate) reload(ctx context.Context, id string) (bool, error) {
 	return true, nil
 }
 
-// load loads activities, a few at a time, and counts those that one says it has loaded. One that is being loaded already is no failure.
-func (c *Compensate) load(ids []string, sum *CompensateSummary, one func(id string) (bool, error)) error {
+// load loads activities, a few at a time, and counts those that one says it has loaded. One that is being loaded already is no failure. A
+// person is alerted of one that cannot be loaded though both stores work: every pass will try it again, and the next may fare no better.
+func (c *Compensate) load(ctx context.Context, ids []string, sum *CompensateSummary, one func(id string) (bool, error)) error {
 	loaded, errs := make([]bool, len(ids)), make([]error, len(ids))
 	var g errgroup.Group
 	g.SetLimit(loadWorkers)
@@ -228,9 +231,20 @@ func (c *Compensate) load(ids []string, sum *CompensateSummary, one func(id stri
 			errs[i] = nil
 		case err != nil:
 			errs[i] = fmt.Errorf("loading %s: %w", ids[i], err)
+			if !hopeless(err) {
+				c.stuck(ctx, err, alert.Alert{Subject: ids[i], ActivityID: ids[i], Evidence: map[string]any{"missing": "LOAD"}})
+			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// stuck alerts a person of what a pass could not do, unless a store does not work now, or has changed in the midst of it.
+func (c *Compensate) stuck(ctx context.Context, cause error, a alert.Alert) {
+	if !away(ctx, cause) && !sqltx.Retryable(cause) && !errors.Is(cause, stock.ErrOtherRun) {
+		a.Kind = alert.CompensationStuck
+		c.r.alert(ctx, a)
+	}
 }
 
 // hopeless says whether a load can never be done.
@@ -269,8 +283,10 @@ func (c *Compensate) finishAdjustments(ctx context.Context, sum *CompensateSumma
 		case err == nil:
 			sum.Adjustments++
 			c.r.recordWhole(ctx, a.ActivityID, order.RepairAdjustment, a.CreatedAt)
-		case !errors.Is(err, ErrLoadRunning):
+		case !errors.Is(err, ErrLoadRunning) && !errors.Is(err, stock.ErrNotLoaded): // which it has asked for
 			errs = append(errs, fmt.Errorf("finishing adjustment %s of %s: %w", a.ID, a.ActivityID, err))
+			c.stuck(ctx, err, alert.Alert{Subject: a.ActivityID + "/" + a.ID, ActivityID: a.ActivityID,
+				Evidence: map[string]any{"missing": "ADJUSTMENT", "since": a.CreatedAt}})
 		}
 	}
 	return errors.Join(errs...)

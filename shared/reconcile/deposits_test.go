@@ -28,16 +28,22 @@ func depositWorld(t *testing.T) *world {
 		RemindAt: time.Now().Add(22 * time.Hour), OfferLead: sale.MinOfferLead}})
 }
 
-// freeze lets a user take so many seats, each with a deposit of its own.
-func (w *world) freeze(user string, seats int) {
+// topUp puts money into a user's wallet.
+func (w *world) topUp(user string, yuan int64) {
 	w.t.Helper()
 	err := w.db.Run(w.t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-		return wallet.Apply(ctx, tx, []wallet.Movement{{Type: wallet.TopUp, Reference: user, UserID: user,
-			Amount: money.Of(decimal.NewFromInt(int64(30*seats)), "CNY")}}, time.Now())
+		return wallet.Apply(ctx, tx, []wallet.Movement{{Type: wallet.TopUp, Reference: fmt.Sprint(user, yuan), UserID: user,
+			Amount: money.Of(decimal.NewFromInt(yuan), "CNY")}}, time.Now())
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// freeze lets a user take so many seats, each with a deposit of its own.
+func (w *world) freeze(user string, seats int) {
+	w.t.Helper()
+	w.topUp(user, int64(30*seats))
 	var batch []checkout.Message
 	for i := range seats {
 		batch = append(batch, w.mustReserve(user, fmt.Sprint(i), 1))

@@ -33,11 +33,13 @@ const (
 	OrderMoneyDiffers DifferenceKind = "ORDER_MONEY_DIFFERS" // what an order was paid is not what the ledger says; order
 	WalletDiffers     DifferenceKind = "WALLET_DIFFERS"      // a wallet is not what its entries add up to; "user currency"
 	AccountDiffers    DifferenceKind = "ACCOUNT_DIFFERS"     // an account is not what it must be; "account currency"
+	ProviderDiffers   DifferenceKind = "PROVIDER_DIFFERS"    // the provider's list has something else; "payment id" or "refund id"
 )
 
 // MoneyKinds lists the kinds that the daily reconcile of money finds; the others are the stock's.
 func MoneyKinds() []string {
-	return []string{string(DepositDiffers), string(DepositStale), string(OrderMoneyDiffers), string(WalletDiffers), string(AccountDiffers)}
+	return []string{string(DepositDiffers), string(DepositStale), string(OrderMoneyDiffers), string(WalletDiffers), string(AccountDiffers),
+		string(ProviderDiffers)}
 }
 
 // withinMySQL says whether MySQL contradicts itself by it: then nobody knows what is left to sell.
@@ -58,6 +60,7 @@ const (
 	ActBucket      Action = "CORRECT_BUCKET"      // write the bucket from its live orders and adjustments
 	ActLimit       Action = "CORRECT_LIMIT"       // write the user's holding from the live orders
 	ActSettle      Action = "SETTLE_DEPOSIT"      // settle the deposit as its deadline would have
+	ActLearn       Action = "LEARN_SUCCESS"       // take the success that the provider lists for news, as if it had been notified
 )
 
 // actions lists what may be done about each kind; the first is proposed.
@@ -78,6 +81,7 @@ var actions = map[DifferenceKind][]Action{
 	OrderMoneyDiffers: {ActNone},
 	WalletDiffers:     {ActNone},
 	AccountDiffers:    {ActNone},
+	ProviderDiffers:   {ActLearn, ActNone},
 }
 
 // Actions gives what may be done about a difference, the proposed one first.
@@ -101,7 +105,7 @@ type Difference struct {
 	Kind        DifferenceKind
 	Subject     string
 	Status      DifferenceStatus
-	Evidence    json.RawMessage // {"redis":{...},"mysql":{...}}, as far as each has to do with it
+	Evidence    json.RawMessage // {"redis":{...},"mysql":{...},"provider":{...}}, as far as each has to do with it
 	Proposed    Action
 	Occurrences int
 	Action      Action // "" unless RESOLVED

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"holdfast/shared/checkout"
@@ -13,12 +14,13 @@ import (
 // ExpireConfig sets bounds of the job; a zero field takes its default.
 type ExpireConfig struct {
 	Budget   time.Duration // how long a pass may take; 45 s
-	PageSize int           // orders, and keys, per transaction; 200
+	PageSize int           // orders, and keys, per page; 200
 }
 
 // ExpireSummary says what a pass did.
 type ExpireSummary struct {
 	Expired   int `json:"expired"`   // unpaid orders cancelled
+	Failed    int `json:"failed"`    // unpaid orders that could not be cancelled; a person was alerted of each
 	Forgotten int `json:"forgotten"` // idempotency keys deleted whose life was over
 }
 
@@ -37,22 +39,18 @@ func NewExpireOrders(db *sqltx.DB, ck *checkout.Checkout, cfg ExpireConfig) *Exp
 	return &ExpireOrders{db: db, checkout: ck, cfg: cfg}
 }
 
-// Run cancels overdue orders page by page until none is left, the budget is spent, or a page brings nothing because others have its
-// rows; then it deletes expired keys the same way. It returns the errors of the database, with what was done before.
+// Run cancels overdue orders until none is left or three quarters of the budget are spent; then it deletes expired keys, whatever came of
+// the orders. It returns the errors of the database and those of orders that could not be cancelled, with what was done. Where the time is
+// up, the next pass goes on.
 func (e *ExpireOrders) Run(ctx context.Context) (ExpireSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Budget)
 	defer cancel()
 	var sum ExpireSummary
-	for {
-		cancelled, overdue, err := e.checkout.Expire(ctx, e.cfg.PageSize)
-		sum.Expired += cancelled
-		if err != nil {
-			return sum, err
-		}
-		if cancelled == 0 || overdue < e.cfg.PageSize {
-			return sum, e.forget(ctx, &sum)
-		}
-	}
+	err := within(ctx, e.cfg.Budget*3/4, func(ctx context.Context) (err error) {
+		sum.Expired, sum.Failed, err = e.checkout.Expire(ctx, e.cfg.PageSize)
+		return err
+	})
+	return sum, errors.Join(err, InTimeLeft(ctx, func() error { return e.forget(ctx, &sum) }))
 }
 
 // forget deletes expired keys.

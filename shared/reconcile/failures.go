@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/shared/alert"
@@ -154,7 +155,7 @@ func (r *Reconciler) retry(ctx context.Context, page []compensation, rows map[sa
 			mended.add(order.RepairRelease, &o, since(o.CancelledAt))
 		}
 	}
-	return told, mended, errors.Join(err, r.requestLoads(ctx, out.Cancelled, err))
+	return told, mended, errors.Join(err, r.requestLoads(ctx, slices.Concat(out.Live, out.Cancelled), err))
 }
 
 // stays says whether a failure is to be tried again: its row asks for it, or is missing against all rules, and Redis was not told. An

@@ -124,7 +124,7 @@ func addPending(ctx context.Context, db *sqltx.DB, st *stock.Store, activityID s
 // addRecent counts orders of which MySQL is ahead: taken after the counters were read, or cancelled and not given back yet.
 func addRecent(ctx context.Context, db *sqltx.DB, st *stock.Store, activityID string, seq int64, began time.Time, moving map[bucketKey]int) error {
 	var cancelled []order.Order
-	for cursor := (order.ChangeCursor{}); ; {
+	for cursor := (order.Cursor{}); ; {
 		changed, next, err := order.ChangedSince(ctx, db, activityID, began.Add(-recent), cursor, pendingPage)
 		if err != nil {
 			return err

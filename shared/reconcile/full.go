@@ -77,16 +77,20 @@ func (x *runner) reconcile(ctx context.Context, activityID string) error {
 	p := &pass{x: x, r: x.r, a: a, facts: a.Facts(), lease: l}
 	err = p.reconcile(ctx)
 	if errors.Is(err, stock.ErrNotLoaded) {
-		return p.notLoaded()
+		return p.notLoaded(ctx)
 	}
 	return err
 }
 
-// notLoaded counts an activity without a whole set. The minute pass loads it, which makes the set whole in its own way.
-func (p *pass) notLoaded() error {
+// notLoaded counts an activity without a whole set. The minute pass loads it, which makes the set whole in its own way; one that is over
+// only when somebody asks for it, as the operator did who wants this very activity mended.
+func (p *pass) notLoaded(ctx context.Context) error {
 	p.x.run.Activities++
 	p.x.note(fmt.Errorf("%s is not loaded", p.a.ID))
-	return nil
+	if r := &p.x.run; r.Cause != ByOperator || r.Mode != Repairing || r.ActivityID == "" {
+		return nil
+	}
+	return p.r.RequestLoad(ctx, p.a.ID)
 }
 
 // alive renews the lease and shows that the runner lives, at every tenth page.

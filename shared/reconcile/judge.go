@@ -123,12 +123,14 @@ func (p *pass) judgeLive(j *judgment, e stock.Found, row *order.Order, wasLive b
 	j.row = row
 	r := e.Reservation
 	switch {
-	case !e.Found && wasLive:
-		j.mend = MendAdopt
-	case !e.Found:
+	case !e.Found && !wasLive:
 		j.flight = true // taken after the log was read, and made an order since
 	case e.Standing == stock.Dead:
 		j.finding = pairFinding(LiveButDead, row.ID, e, row)
+	case !row.Fits(&p.facts): // no set can have it, with what the row says
+		j.finding = pairFinding(EntryDiffers, row.ID, e, row)
+	case !e.Found:
+		j.mend = MendAdopt
 	case r.UserID != row.UserID || r.TicketType != row.TicketType || r.Quantity != row.Quantity:
 		j.finding = pairFinding(EntryDiffers, row.ID, e, row)
 	case slices.Equal(r.Allocations, row.Allocations):
@@ -157,7 +159,9 @@ func (p *pass) judgeCancelled(j *judgment, row *order.Order, wasReleased bool, n
 
 // judgeUnknown judges reservations past their grace that have no row. Pending ones are the minute pass's own, and made orders of by the
 // same code. One that is not pending was acknowledged once, so a row was there: unless nothing at all in MySQL knows it, and
-// Redis lost what was pending.
+// Redis lost what was pending. Then an order is made of it, but for a deposit seat that is not marked as promised: its buyer may have been
+// told that it did not work, and no money may be frozen for that; or was promised it before the mark could be set, and may not be
+// cancelled. That is for a person to say.
 func (p *pass) judgeUnknown(ctx context.Context, all []judgment, unknown []int, mayCreate bool) error {
 	var acknowledged []sale.OrderID
 	for _, i := range unknown {
@@ -176,6 +180,8 @@ func (p *pass) judgeUnknown(ctx context.Context, all []judgment, unknown []int, 
 		switch {
 		case j.mend != "":
 		case traces[j.id]:
+			j.finding = pairFinding(RowMissing, j.id, stock.Found{Entry: j.entry, Found: true}, nil)
+		case p.a.Kind == sale.Deposit && !j.entry.Sent:
 			j.finding = pairFinding(RowMissing, j.id, stock.Found{Entry: j.entry, Found: true}, nil)
 		case mayCreate:
 			j.mend, j.broken = MendCreate, j.entry.Reservation.At
@@ -348,7 +354,7 @@ func (p *pass) acknowledge(ctx context.Context, list []*judgment) error {
 }
 
 // create makes orders of reservations without a row: pending ones by the sweep of the minute pass, once for all of them; others by the
-// same transaction.
+// same transaction. A person is alerted of those that can become none.
 func (p *pass) create(ctx context.Context, list []*judgment, swept *bool) error {
 	var batch []checkout.Message
 	for _, j := range list {
@@ -362,9 +368,7 @@ func (p *pass) create(ctx context.Context, list []*judgment, swept *bool) error 
 			}
 		}
 	}
-	made, err := p.r.checkout.CreateMissing(ctx, batch)
-	if err != nil {
-		return err
-	}
-	return p.r.checkout.Settle(ctx, made)
+	made, err := p.r.createEach(ctx, batch)
+	p.r.alertUnfit(ctx, p.a.ID, made.Poison)
+	return errors.Join(err, p.r.checkout.Settle(ctx, made))
 }

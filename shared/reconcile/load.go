@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"holdfast/shared/alert"
 	"holdfast/shared/catalog"
 	"holdfast/shared/order"
 	"holdfast/shared/sale"
@@ -88,6 +90,9 @@ func (r *Reconciler) adoptAdjustments(ctx context.Context, a *sale.Activity, epo
 		}
 		page := stock.Page{}
 		for _, x := range found {
+			if !hasBuckets(a, x) {
+				return fmt.Errorf("adjustment %s names a bucket that there is not", x.ID)
+			}
 			page.Adjustments = append(page.Adjustments, stock.Adjusted{
 				Adjustment: stock.Adjustment{ID: x.ID, TicketType: x.TicketType, Delta: x.Delta}, Split: x.Split})
 		}
@@ -98,13 +103,19 @@ func (r *Reconciler) adoptAdjustments(ctx context.Context, a *sale.Activity, epo
 	}
 }
 
+// hasBuckets says whether a sale has all buckets that an adjustment names. No script takes one that names others.
+func hasBuckets(a *sale.Activity, x catalog.Adjustment) bool {
+	t, known := a.Type(x.TicketType)
+	return known && !slices.ContainsFunc(x.Split, func(s sale.Share) bool { return s.Bucket >= t.Buckets })
+}
+
 func (r *Reconciler) adoptOrders(ctx context.Context, a *sale.Activity, epoch int64, l *lease) error {
 	for after := (sale.OrderID{}); ; {
 		found, err := order.OfActivity(ctx, r.db, a.Number, after, adoptPage)
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		if err := r.adoptPage(ctx, a.ID, epoch, found, l); err != nil {
+		if err := r.adoptPage(ctx, a, epoch, found, l); err != nil {
 			return err
 		}
 		after = found[len(found)-1].ID
@@ -113,31 +124,39 @@ func (r *Reconciler) adoptOrders(ctx context.Context, a *sale.Activity, epoch in
 
 // adoptChanged adopts the orders whose rows changed since the load began: pages read before may have missed them, or their state.
 func (r *Reconciler) adoptChanged(ctx context.Context, a *sale.Activity, epoch int64, since time.Time, l *lease) error {
-	for cursor := (order.ChangeCursor{}); ; {
+	for cursor := (order.Cursor{}); ; {
 		found, next, err := order.ChangedSince(ctx, r.db, a.ID, since, cursor, adoptPage)
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		if err := r.adoptPage(ctx, a.ID, epoch, found, l); err != nil {
+		if err := r.adoptPage(ctx, a, epoch, found, l); err != nil {
 			return err
 		}
 		cursor = next
 	}
 }
 
-func (r *Reconciler) adoptPage(ctx context.Context, activityID string, epoch int64, found []order.Order, l *lease) error {
+// adoptPage adopts one page of orders. A live one that fits nowhere is left out, and a person alerted: MySQL, which is the last gate,
+// still counts its units.
+func (r *Reconciler) adoptPage(ctx context.Context, a *sale.Activity, epoch int64, found []order.Order, l *lease) error {
 	if err := l.renew(ctx); err != nil {
 		return err
 	}
+	facts := a.Facts()
 	var page stock.Page
 	for i := range found {
-		if o := &found[i]; o.Status.Live() {
+		o := &found[i]
+		switch {
+		case o.Status.Live() && o.Fits(&facts):
 			page.Live = append(page.Live, o.Reservation())
-		} else {
+		case o.Status.Live():
+			r.alert(ctx, alert.Alert{Kind: alert.LiveButOtherwise, Subject: o.ID.String(), ActivityID: a.ID, Evidence: map[string]any{
+				"status": o.Status, "ticketType": o.TicketType, "quantity": o.Quantity, "allocations": o.Allocations.Compact()}})
+		default:
 			page.Dead = append(page.Dead, stock.DeadMark{OrderID: o.ID, UserID: o.UserID, Reason: string(o.Reason)})
 		}
 	}
-	return r.stock.Adopt(ctx, activityID, epoch, page)
+	return r.stock.Adopt(ctx, a.ID, epoch, page)
 }
 
 // awaitQueue waits until the queue is empty, at most queueWait. A queue that cannot be asked counts as not empty.

@@ -98,6 +98,10 @@ func (s *stuck) Refund(ctx context.Context, _ payment.RefundOrder) (payment.Refu
 	return payment.RefundState{}, payment.ErrNoProvider
 }
 
+func (*stuck) List(context.Context, payment.Listing) (payment.ListPage, error) {
+	return payment.ListPage{}, payment.ErrNoProvider
+}
+
 func TestProviderThatAnswersNothingKeepsNoOtherJobOfThePassWaiting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, plan{})

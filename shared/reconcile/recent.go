@@ -26,7 +26,7 @@ func (r *Reconciler) AdoptRecent(ctx context.Context, activityID string) (adopte
 	if err != nil {
 		return 0, err
 	}
-	cursor := order.ChangeCursor{}
+	cursor := order.Cursor{}
 	for range recentPages {
 		page, next, err := order.ChangedSince(ctx, r.db, activityID, now.Add(-recentWindow), cursor, recentRows)
 		if err != nil || len(page) == 0 {
@@ -53,7 +53,7 @@ func (r *Reconciler) adoptUnknown(ctx context.Context, activityID string, page [
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	entries, err := r.stock.Entries(ctx, activityID, ids)
+	entries, err := r.readableEntries(ctx, activityID, ids)
 	if err != nil {
 		return 0, err
 	}

@@ -134,7 +134,7 @@ func (r *Reconciler) createMissing(ctx context.Context, activityID string, ids [
 	if len(ids) == 0 {
 		return checkout.Outcome{}, nil
 	}
-	entries, err := r.stock.Entries(ctx, activityID, ids)
+	entries, err := r.readableEntries(ctx, activityID, ids)
 	if err != nil {
 		return checkout.Outcome{}, err
 	}
@@ -157,12 +157,36 @@ func (r *Reconciler) createMissing(ctx context.Context, activityID string, ids [
 	}
 	made, err := r.createEach(ctx, batch)
 	err = errors.Join(err, r.giveUpEach(ctx, unpromised, &made))
-	for _, p := range made.Poison {
+	r.alertUnfit(ctx, activityID, made.Poison)
+	return made, err
+}
+
+// readableEntries reads entries, each alone when one of them cannot be read, which then counts as not there.
+func (r *Reconciler) readableEntries(ctx context.Context, activityID string, ids []sale.OrderID) ([]stock.Found, error) {
+	entries, err := r.stock.Entries(ctx, activityID, ids)
+	if !errors.Is(err, stock.ErrBadEntry) {
+		return entries, err
+	}
+	entries = make([]stock.Found, len(ids))
+	for i := range ids {
+		switch one, err := r.stock.Entries(ctx, activityID, ids[i:i+1]); {
+		case errors.Is(err, stock.ErrBadEntry):
+		case err != nil:
+			return nil, err
+		default:
+			entries[i] = one[0]
+		}
+	}
+	return entries, nil
+}
+
+// alertUnfit has a person look at reservations that can become no orders.
+func (r *Reconciler) alertUnfit(ctx context.Context, activityID string, list []checkout.Poison) {
+	for _, p := range list {
 		r.alert(ctx, alert.Alert{Kind: alert.PendingUnfit, Subject: p.Message.OrderID.String(), ActivityID: activityID,
 			Evidence: map[string]any{"reason": p.Reason, "ticketType": p.Message.TicketType, "quantity": p.Message.Quantity,
 				"allocations": p.Message.Allocations.Compact(), "seq": p.Message.Seq}})
 	}
-	return made, err
 }
 
 // holdsMoney says whether an order of the activity freezes money.
@@ -269,7 +293,8 @@ func (r *Reconciler) releasePage(ctx context.Context, page []order.Order) (relea
 	return len(mended.list), errors.Join(err, r.requestLoads(ctx, page, err))
 }
 
-// requestLoads asks for the activities of a page to be loaded when that is what releasing them lacked.
+// requestLoads asks for the activities of a page to be loaded when that is what telling Redis of them lacked. Those that are over are
+// loaded by nobody else.
 func (r *Reconciler) requestLoads(ctx context.Context, page []order.Order, cause error) error {
 	if !errors.Is(cause, stock.ErrNotLoaded) {
 		return nil

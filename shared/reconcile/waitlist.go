@@ -134,6 +134,8 @@ func (r *Reconciler) removeWaiters(ctx context.Context, activityID, ticketType s
 	return removed, nil
 }
 
+// addWaiters adds the entries that are WAITING, and looks at them again: whoever has ended one since its row was read may have looked for it
+// in the set before it was there.
 func (r *Reconciler) addWaiters(ctx context.Context, activityID, ticketType string) (added int, err error) {
 	for after := (waitlist.Turn{}); ; {
 		page, err := waitlist.InTurn(ctx, r.db, activityID, ticketType, after, waiterPage)
@@ -146,7 +148,8 @@ func (r *Reconciler) addWaiters(ctx context.Context, activityID, ticketType stri
 		}
 		n, err := r.stock.AddWaiters(ctx, activityID, ticketType, ids)
 		added += n
-		if err != nil {
+		_, looked := r.removeWaiters(ctx, activityID, ticketType, ids) // also without an answer, which may have been lost
+		if err = errors.Join(err, looked); err != nil {
 			return added, err
 		}
 		after = page[len(page)-1].Turn()

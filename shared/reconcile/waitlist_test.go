@@ -1,16 +1,22 @@
 package reconcile_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"holdfast/lua"
 	"holdfast/shared/checkout"
 	"holdfast/shared/order"
 	"holdfast/shared/reconcile"
 	"holdfast/shared/sale"
 	"holdfast/shared/stock"
+	"holdfast/shared/testenv"
 	"holdfast/shared/waitlist"
 )
 
@@ -103,6 +109,66 @@ func TestMinutePassLetsThePublicInWhenNobodyWaits(t *testing.T) {
 	}
 	w.minutePass()
 	w.mustReserve("u", "k", 1)
+}
+
+// atScript calls do once, just before a script is sent.
+type atScript struct {
+	script *lua.Script
+	do     func()
+	once   sync.Once
+}
+
+func (h *atScript) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h *atScript) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *atScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); len(args) > 1 && args[1] == h.script.SHA {
+			h.once.Do(h.do)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// Whoever fills a set has read the rows before, and an entry may have ended since.
+func TestSetIsFilledWithNobodyWhoHasLeftMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, fill := range map[string]func(w *world, r *reconcile.Reconciler) error{
+		"by the minute pass": func(w *world, r *reconcile.Reconciler) error {
+			_, err := reconcile.NewCompensate(r, reconcile.CompensateConfig{}).Run(w.t.Context())
+			return err
+		},
+		"by a load": func(w *world, r *reconcile.Reconciler) error {
+			w.forget()
+			return r.Load(w.t.Context(), w.activity.ID)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, sold := soldOut(t, 1)
+			kept, left := w.joined("kept", 2), w.joined("left", 1)
+			client := testenv.RedisClient(t, testenv.RedisAddr(t))
+			client.AddHook(&atScript{script: lua.AddWaiters, do: func() {
+				if err := w.checkout.LeaveWaitlist(t.Context(), w.activity.ID, "left"); err != nil {
+					t.Error(err)
+				}
+			}})
+			through := stock.New(client, nil)
+			if err := fill(w, reconcile.New(w.db, through, w.catalog, checkout.New(w.db, through, w.catalog, nil), nil, nil)); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.members(); len(got) != 1 || !got[kept.ID] {
+				t.Errorf("the set has %v; %s waits, %s has left", got, kept.ID, left.ID)
+			}
+			if err := w.checkout.LeaveWaitlist(t.Context(), w.activity.ID, "kept"); err != nil {
+				t.Fatal(err)
+			}
+			w.cancel(sold[0])
+			w.mustReserve("public", "k", 1)
+		})
+	}
 }
 
 func TestMinutePassOffersWhatNobodyOffered(t *testing.T) {

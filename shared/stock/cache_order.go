@@ -14,13 +14,13 @@ import (
 // orderTTLSeconds is how long an order stays in the cache.
 const orderTTLSeconds = 60
 
-// CachedOrder reads what CacheOrder kept; false if there is nothing.
+// CachedOrder reads what CacheOrder kept; false if there is nothing, or something of another type.
 func (s *Store) CachedOrder(ctx context.Context, activityID string, id sale.OrderID) ([]byte, bool, error) {
 	if err := spent(ctx); err != nil {
 		return nil, false, err
 	}
 	text, err := s.rdb.Get(ctx, keysOf(activityID).order(id)).Bytes()
-	if errors.Is(err, redis.Nil) {
+	if errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return nil, false, nil
 	}
 	if err != nil {
@@ -32,8 +32,8 @@ func (s *Store) CachedOrder(ctx context.Context, activityID string, id sale.Orde
 	return text[1:], true, nil
 }
 
-// Cached is an order for the cache. Rank is 1..9: how far on its way the order is, so that a slow writer never hides what a fast one
-// wrote.
+// Cached is an order for the cache. Rank is 1..9: how far on its way the order is. By it, and within a rank by the member "revision" of
+// the JSON, a slow writer never hides what a fast one wrote.
 type Cached struct {
 	OrderID sale.OrderID
 	Rank    int
@@ -45,7 +45,7 @@ func (s *Store) CacheOrder(ctx context.Context, activityID string, id sale.Order
 	return s.CacheOrders(ctx, activityID, []Cached{{id, rank, json}})
 }
 
-// CacheOrders keeps orders of an activity for a minute, each unless one of a higher rank is there, in one round trip. It returns the
+// CacheOrders keeps orders of an activity for a minute, each unless one of a higher rank or revision is there, in one round trip. It returns the
 // first failure; the others may have been kept.
 func (s *Store) CacheOrders(ctx context.Context, activityID string, list []Cached) error {
 	if err := spent(ctx); err != nil {

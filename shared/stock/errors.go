@@ -15,11 +15,12 @@ import (
 // Failures of the store itself, which every method may return.
 var (
 	// ErrUnavailable: the connection was refused, or Redis refused in words (OOM, READONLY, LOADING, CLUSTERDOWN, MISCONF,
-	// BUSY, WRONGTYPE and the like). Nothing happened.
+	// BUSY and the like). Nothing happened.
 	ErrUnavailable = errors.New("stock: redis is not available; nothing happened")
 	// ErrNoAnswer: the call was sent and no answer came in time. It may have taken effect, or may still.
 	ErrNoAnswer = errors.New("stock: no answer from redis; the call may still take effect")
-	// ErrNotLoaded: the activity's set is absent, incomplete or still being loaded.
+	// ErrNotLoaded: the activity's set is absent, incomplete or still being loaded, or one of its keys has another type (WRONGTYPE).
+	// Nothing happened. A load is the way out of each.
 	ErrNotLoaded = errors.New("stock: the activity is not loaded")
 	// ErrBadReply: a script answered what this version does not know, which is a fault of the program or a foreign hand.
 	ErrBadReply = errors.New("stock: unknown answer of a script")
@@ -62,11 +63,14 @@ func (r *Refusal) Error() string { return r.Err.Error() }
 // Unwrap gives the cause, for errors.Is.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// classify turns an error of the client into ErrUnavailable or ErrNoAnswer. An answer in words ran nothing: scripts fail before
-// their first write or not at all. A failed dial sent nothing. Whatever else breaks may have broken after sending.
+// classify turns an error of the client into ErrUnavailable, ErrNotLoaded or ErrNoAnswer. An answer in words ran nothing: scripts fail
+// before their first write or not at all. A failed dial sent nothing. Whatever else breaks may have broken after sending.
 func classify(err error) error {
 	if err == nil {
 		return nil
+	}
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return fmt.Errorf("%w: %w", ErrNotLoaded, err)
 	}
 	var words redis.Error
 	if errors.As(err, &words) {

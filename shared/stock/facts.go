@@ -3,20 +3,24 @@ package stock
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"holdfast/shared/sale"
 )
 
 // Facts reads what never changes about an activity, and its final status if it is over, else "". It returns ErrNoFacts for an
-// activity that was never loaded.
+// activity that was never loaded, and for a key of another type.
 func (s *Store) Facts(ctx context.Context, activityID string) (f *sale.Facts, final sale.Status, err error) {
 	if err := spent(ctx); err != nil {
 		return nil, "", err
 	}
 	values, err := s.rdb.HMGet(ctx, keysOf(activityID).facts(), "sale", "final").Result()
+	if err = classify(err); errors.Is(err, ErrNotLoaded) {
+		return nil, "", errors.Join(ErrNoFacts, err)
+	}
 	if err != nil {
-		return nil, "", classify(err)
+		return nil, "", err
 	}
 	text, known := values[0].(string)
 	if !known {

@@ -39,7 +39,8 @@ func (k keys) buyers() string { return k.tag + "buyers" }
 //	ia<adjustmentId>   "<seq> <type> <split>"                               that change was taken back; "- -" if it never was
 func (k keys) log() string { return k.tag + "log" }
 
-// pending is a zset: "t<id16>" with the entry's seq, from taking until MySQL is known to have the order or its end.
+// pending is a zset: "t<id16>" with the instant of taking in us by the clock, which is the entry's seq unless the clock had gone back;
+// from taking until MySQL is known to have the order or its end.
 func (k keys) pending() string { return k.tag + "pending" }
 
 // waiters is a set: the 16 bytes of the ids of waitlist entries that wait for a type. It is there while anybody waits and shuts the
@@ -55,8 +56,8 @@ func (k keys) waitersOf(types []string) []string {
 	return out
 }
 
-// order is a string, TTL 60 s: a digit for how far the order is on its way, then its JSON. Reading functions may find it gone at
-// any time.
+// order is a string, TTL 60 s: a digit for how far the order is on its way, then its JSON with its revision. Reading functions may find it
+// gone at any time.
 func (k keys) order(id sale.OrderID) string { return k.tag + "order:" + id.String() }
 
 // Names of fields, as the comments above explain them.

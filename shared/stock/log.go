@@ -3,6 +3,7 @@ package stock
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -130,6 +131,14 @@ func parseTaken(m *Movement, parts []string) error {
 		err = ErrBadEntry
 	}
 	return err
+}
+
+// figure is a number of units left, or -1, not known, where MySQL has no room for it: nothing may fail for a figure that only tells.
+func figure(units int) int {
+	if units > math.MaxInt32 {
+		return -1
+	}
+	return units
 }
 
 func atoi(text string, into *int) (err error) {

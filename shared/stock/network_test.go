@@ -186,12 +186,21 @@ func freePort() (string, error) {
 
 func TestFailuresAreToldApartByWhetherAnythingMayHaveRun(t *testing.T) {
 	t.Parallel()
-	words := redis.NewClient(&redis.Options{Addr: testenv.RedisAddr(t)}).Do(t.Context(), "no-such-command").Err()
+	rdb := redis.NewClient(&redis.Options{Addr: testenv.RedisAddr(t)})
+	words := rdb.Do(t.Context(), "no-such-command").Err()
+	list := testenv.ActivityID(t)
+	if err := rdb.RPush(t.Context(), list, "x").Err(); err != nil {
+		t.Fatal(err)
+	}
+	wrongType := rdb.HGet(t.Context(), list, "x").Err()
+	inScript := rdb.Eval(t.Context(), "return redis.call('HGET', KEYS[1], 'x')", []string{list}).Err()
 	for _, c := range []struct {
 		err, want error
 	}{
 		{words, ErrUnavailable},
 		{fmt.Errorf("reading: %w", words), ErrUnavailable},
+		{wrongType, ErrNotLoaded},
+		{inScript, ErrNotLoaded},
 		{&net.OpError{Op: "dial", Err: errors.New("connection refused")}, ErrUnavailable},
 		{&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}, ErrUnavailable},
 		{redis.ErrPoolTimeout, ErrUnavailable},

@@ -101,7 +101,7 @@ func readEntry(activityID string, id sale.OrderID, known answer) (Entry, error) 
 	}
 	e := Entry{HasTaken: taken.Kind == KindTaken, Standing: Acknowledged, Reservation: sale.Reservation{
 		OrderID: id, ActivityID: activityID, UserID: taken.UserID, TicketType: taken.Type, Quantity: taken.Quantity,
-		Allocations: taken.Allocations, Seq: taken.Seq, At: taken.At(), Before: taken.Before}}
+		Allocations: taken.Allocations, Seq: taken.Seq, At: taken.At(), Before: figure(taken.Before)}}
 	if text := known.text(2); text != "" {
 		move, err := parseMovement("m"+entryField(id), text)
 		if err != nil {

@@ -21,7 +21,7 @@ const (
 )
 
 // Released is the outcome with the figures of the release itself, also when that was an earlier call: units of the type left
-// before and after. Both are 0 where nothing ever came back.
+// before and after. Both are 0 where nothing ever came back, and -1 where MySQL has no room for them.
 type Released struct {
 	Outcome       Outcome
 	Before, After int
@@ -64,6 +64,9 @@ func (s *Store) Release(ctx context.Context, activityID string, id sale.OrderID,
 	}
 	if err != nil {
 		return Released{}, err
+	}
+	if figure(max(out.Before, out.After)) < 0 {
+		out.Before, out.After = -1, -1
 	}
 	return out, nil
 }

@@ -46,8 +46,8 @@ type SnapshotResult struct {
 	Err      error // as Snapshot returns it
 }
 
-// Snapshot reads rules and counters at one moment. It returns ErrNotLoaded when the set is absent or incomplete; a set that is
-// being loaded is no error.
+// Snapshot reads rules and counters at one moment. It returns ErrNotLoaded when the set is absent, incomplete or broken; a set
+// that is being loaded is no error.
 func (s *Store) Snapshot(ctx context.Context, f *sale.Facts) (Snapshot, error) {
 	one := s.Snapshots(ctx, []*sale.Facts{f})[0]
 	return one.Snapshot, one.Err
@@ -66,7 +66,7 @@ func (s *Store) Snapshots(ctx context.Context, facts []*sale.Facts) []SnapshotRe
 	commands := make([]*redis.Cmd, len(facts))
 	for i, f := range facts {
 		k := keysOf(f.ActivityID)
-		keys := []string{k.rules(), k.buyers(), k.log(), k.pending()}
+		keys := append([]string{k.rules(), k.buyers(), k.log(), k.pending()}, k.waitersOf(f.TypeIDs())...)
 		commands[i] = command(ctx, "evalsha", lua.Snapshot.SHA, keys, nil, nil)
 		_ = pipe.Process(ctx, once{commands[i]})
 	}
@@ -77,7 +77,8 @@ func (s *Store) Snapshots(ctx context.Context, facts []*sale.Facts) []SnapshotRe
 		reply, err := commands[i].Val(), classify(commands[i].Err())
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
 			k := keysOf(f.ActivityID)
-			reply, err = s.run(ctx, lua.Snapshot, []string{k.rules(), k.buyers(), k.log(), k.pending()}, []any{})
+			reply, err = s.run(ctx, lua.Snapshot,
+				append([]string{k.rules(), k.buyers(), k.log(), k.pending()}, k.waitersOf(f.TypeIDs())...), []any{})
 		}
 		results[i].Snapshot, results[i].Err = s.readSnapshot(f, reply, err)
 	}

@@ -22,12 +22,17 @@
 // Rows decide, the set follows, and every step may be the last one of whoever does it:
 //
 //	join    insert the row, WAITING; then ask the gate: if the set is empty and the units are there, the row is closed again by
-//	        compare-and-set and the user is told to buy; else the gate has put the entry into the set.
+//	        compare-and-set and the user is told to buy; else the gate has put the entry into the set. A second join finds the row and
+//	        puts the entry into the set. All of them then look at the row, and remove an entry that does not wait any more.
 //	leave   change the row by compare-and-set; then remove the entry from the set.
 //	offer   for rows WAITING, in turn: take units in Redis past the gate, under an order id that follows from entry and attempt; then, in
 //	        one transaction, compare-and-set (WAITING, n) -> OFFERED and write the UNPAID order; if the row is not (WAITING, n) any more,
 //	        write a CANCELLED row for the order id and give the units back. Then remove the entry from the set.
-//	pass    every minute: read the set, then the rows; add the rows that are WAITING, remove those read members that are not.
+//	pass    every minute: read the set, then the rows; remove those read members that are not WAITING, add the rows that are; then look
+//	        at the rows of those once more, and remove those that are not any more.
+//
+// Whoever ends an entry changes the row first and the set after it, whoever adds one looks at the row after it: one of the two sees what
+// the other did, so that nobody stays in the set who does not wait.
 //
 // Units come back as they always do; releases and adjustments know nothing of the set. What keeps the public out is the set alone, so it
 // is emptied only by those who have seen the rows: after a failover that lost members the public may overtake until the next pass. The
@@ -35,7 +40,8 @@
 //
 // # Who is served
 //
-// In turn, with two exceptions. An entry that wants more units than are free is passed over and keeps its place. One that has been passed
+// In turn, with few exceptions. An entry that wants more units than are free is passed over and keeps its place. So does one whose user
+// Redis lets have nothing though the database would, and one whose rows do not let it be offered anything. One that has been passed
 // over for SaveAfter, the first in turn, has units saved up for it once, for SaveFor: nobody behind it is served meanwhile, provided that
 // its type has as many units that are not sold. An entry is offered to once. When no offer could be accepted in time any more the
 // entries are closed, so that the public gets what is left.

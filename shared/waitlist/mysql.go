@@ -38,14 +38,13 @@ func Insert(ctx context.Context, tx *sql.Tx, e *Entry) (inserted bool, err error
 	return n == 1, err
 }
 
-// Leave makes a WAITING entry LEFT. done is false when it is not WAITING any more.
-func Leave(ctx context.Context, q sqltx.Querier, id EntryID, now time.Time) (done bool, err error) {
-	result, err := q.ExecContext(ctx, `UPDATE waitlist_entry SET status = 'LEFT', updated_at = ? WHERE entry_id = ? AND status = 'WAITING'`, now, id[:])
+// Leave makes a WAITING entry LEFT. One that is not WAITING any more stays what it is.
+func Leave(ctx context.Context, tx *sql.Tx, id EntryID, now time.Time) error {
+	_, err := tx.ExecContext(ctx, `UPDATE waitlist_entry SET status = 'LEFT', updated_at = ? WHERE entry_id = ? AND status = 'WAITING'`, now, id[:])
 	if err != nil {
-		return false, fmt.Errorf("waitlist: leave: %w", err)
+		return fmt.Errorf("waitlist: leave: %w", err)
 	}
-	n, err := changed(result)
-	return n == 1, err
+	return nil
 }
 
 // Offer makes an entry OFFERED that is WAITING at this attempt. done is false when it is not, and then nothing is changed.
@@ -60,8 +59,8 @@ func Offer(ctx context.Context, tx *sql.Tx, id EntryID, attempt int, order sale.
 }
 
 // TryAgain raises the attempt of an entry that is WAITING at this one, because its order id is dead. done is false when it is not.
-func TryAgain(ctx context.Context, q sqltx.Querier, id EntryID, attempt int, now time.Time) (done bool, err error) {
-	result, err := q.ExecContext(ctx, `UPDATE waitlist_entry SET attempt = attempt + 1, updated_at = ?
+func TryAgain(ctx context.Context, tx *sql.Tx, id EntryID, attempt int, now time.Time) (done bool, err error) {
+	result, err := tx.ExecContext(ctx, `UPDATE waitlist_entry SET attempt = attempt + 1, updated_at = ?
  WHERE entry_id = ? AND status = 'WAITING' AND attempt = ?`, now, id[:], attempt)
 	if err != nil {
 		return false, fmt.Errorf("waitlist: next attempt: %w", err)
@@ -97,13 +96,13 @@ func endOffers(ctx context.Context, tx *sql.Tx, ids []sale.OrderID, update strin
 }
 
 // Close makes those of these entries CLOSED that are WAITING, and counts them.
-func Close(ctx context.Context, q sqltx.Querier, ids []EntryID, reason Reason, now time.Time) (closed int, err error) {
+func Close(ctx context.Context, tx *sql.Tx, ids []EntryID, reason Reason, now time.Time) (closed int, err error) {
 	for page := range slices.Chunk(ids, pageSize) {
 		args := []any{string(reason), now}
 		for i := range page {
 			args = append(args, page[i][:])
 		}
-		result, err := q.ExecContext(ctx, `UPDATE waitlist_entry SET status = 'CLOSED', reason = ?, updated_at = ? WHERE status = 'WAITING'
+		result, err := tx.ExecContext(ctx, `UPDATE waitlist_entry SET status = 'CLOSED', reason = ?, updated_at = ? WHERE status = 'WAITING'
  AND entry_id IN `+sqltx.In(len(page)), args...)
 		if err != nil {
 			return closed, fmt.Errorf("waitlist: close: %w", err)
@@ -118,13 +117,13 @@ func Close(ctx context.Context, q sqltx.Querier, ids []EntryID, reason Reason, n
 }
 
 // PassOver notes since when these entries are passed over, where that is not noted yet.
-func PassOver(ctx context.Context, q sqltx.Querier, ids []EntryID, now time.Time) error {
+func PassOver(ctx context.Context, tx *sql.Tx, ids []EntryID, now time.Time) error {
 	for page := range slices.Chunk(ids, pageSize) {
 		args := []any{now, now}
 		for i := range page {
 			args = append(args, page[i][:])
 		}
-		_, err := q.ExecContext(ctx, `UPDATE waitlist_entry SET passed_since = ?, updated_at = ? WHERE status = 'WAITING' AND passed_since IS NULL
+		_, err := tx.ExecContext(ctx, `UPDATE waitlist_entry SET passed_since = ?, updated_at = ? WHERE status = 'WAITING' AND passed_since IS NULL
  AND entry_id IN `+sqltx.In(len(page)), args...)
 		if err != nil {
 			return fmt.Errorf("waitlist: pass over: %w", err)
@@ -134,8 +133,8 @@ func PassOver(ctx context.Context, q sqltx.Querier, ids []EntryID, now time.Time
 }
 
 // Save begins saving units up for an entry. done is false when it is not WAITING, or has been saved up for before.
-func Save(ctx context.Context, q sqltx.Querier, id EntryID, now time.Time) (done bool, err error) {
-	result, err := q.ExecContext(ctx, `UPDATE waitlist_entry SET saving_since = ?, updated_at = ? WHERE entry_id = ? AND status = 'WAITING'
+func Save(ctx context.Context, tx *sql.Tx, id EntryID, now time.Time) (done bool, err error) {
+	result, err := tx.ExecContext(ctx, `UPDATE waitlist_entry SET saving_since = ?, updated_at = ? WHERE entry_id = ? AND status = 'WAITING'
  AND saving_since IS NULL`, now, now, id[:])
 	if err != nil {
 		return false, fmt.Errorf("waitlist: save up: %w", err)

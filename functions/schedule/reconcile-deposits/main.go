@@ -1,4 +1,5 @@
-// Command reconcile-deposits holds, once a day, all that is written about money against each other.
+// Command reconcile-deposits holds, once a day, all that is written about money against each other, and against the list of the
+// payment provider.
 package main
 
 import (
@@ -11,7 +12,7 @@ import (
 )
 
 func main() {
-	config, err := boot.FromEnv(boot.MySQL)
+	config, err := boot.FromEnv(boot.MySQL, boot.Provider)
 	if err != nil {
 		log.Fatal(err)
 	}

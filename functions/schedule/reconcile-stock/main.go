@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	config, err := boot.FromEnv(boot.Redis, boot.MySQL)
+	config, err := boot.FromEnv(boot.Redis, boot.MySQL, boot.Provider)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -39,10 +39,19 @@ func (p *Provider) schedule(c *charge, events []Event) {
 			says["failure"] = "DECLINED"
 		} else {
 			n.capture = c
-			c.Captured = c.Captured || !at.After(p.o.Now())
+			if now := p.o.Now(); !at.After(now) {
+				c.captured(now)
+			}
 		}
 		n.body = encode(says)
 		p.due = append(p.due, n)
+	}
+}
+
+// captured has the buyer's money be here from an instant on, unless it is here already.
+func (c *charge) captured(now time.Time) {
+	if !c.Captured {
+		c.Captured, c.at = true, now
 	}
 }
 
@@ -78,7 +87,7 @@ func (p *Provider) takeDue() []notification {
 			return false
 		}
 		if n.capture != nil {
-			n.capture.Captured = true
+			n.capture.captured(now)
 		}
 		due = append(due, n)
 		return true

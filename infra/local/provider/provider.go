@@ -41,6 +41,7 @@ type charge struct {
 	Amount    money.Amount `json:"amount"`
 	Reference string       `json:"reference"`
 	Captured  bool         `json:"captured"` // the buyer's money is here
+	at        time.Time    // since when, by the movable clock
 	action    map[string]string
 }
 
@@ -50,6 +51,7 @@ type refund struct {
 	Amount    money.Amount `json:"amount"`
 	Status    string       `json:"status"`
 	Calls     int          `json:"calls"` // how often it was asked for
+	at        time.Time    // when it SUCCEEDED, by the movable clock
 }
 
 // Start makes a provider and has it tell the webhook what happens. Close ends it.
@@ -57,6 +59,7 @@ func Start(o Options) *Provider {
 	p := &Provider{o: o, plan: atFirst, stop: make(chan struct{}), mux: http.NewServeMux()}
 	p.mux.HandleFunc("POST /charges", p.signed(p.begin))
 	p.mux.HandleFunc("POST /refunds", p.signed(p.takeRefund))
+	p.mux.HandleFunc("POST /list", p.signed(p.listSucceeded))
 	p.mux.HandleFunc("GET /{$}", p.list)
 	p.mux.HandleFunc("POST /plan", p.setPlan)
 	p.mux.HandleFunc("POST /charges/{paymentId}", p.addEvents)
@@ -177,7 +180,7 @@ func (p *Provider) takeRefund(body []byte) (int, any) {
 	if status == "" {
 		status = "SUCCEEDED"
 	}
-	p.refunds = append(p.refunds, &refund{RefundID: in.RefundID, PaymentID: in.PaymentID, Amount: in.Amount, Status: status, Calls: 1})
+	p.refunds = append(p.refunds, &refund{RefundID: in.RefundID, PaymentID: in.PaymentID, Amount: in.Amount, Status: status, Calls: 1, at: p.o.Now()})
 	return http.StatusOK, map[string]string{"status": status}
 }
 

@@ -86,7 +86,7 @@ func (p *Provider) EndRefund(refundID, status string) bool {
 	defer p.mu.Unlock()
 	for _, r := range p.refunds {
 		if r.RefundID == refundID && r.Status == "PENDING" {
-			r.Status = status
+			r.Status, r.at = status, p.o.Now()
 			says := map[string]any{"refundId": r.RefundID, "status": status, "amount": r.Amount}
 			p.due = append(p.due, notification{at: p.o.Now(), body: encode(says), times: 1})
 			return true

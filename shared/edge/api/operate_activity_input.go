@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/shared/catalog"
 	"holdfast/shared/money"
 	"holdfast/shared/sale"
 )
@@ -13,8 +14,8 @@ import (
 // Bounds of what operators set. Columns, counters and pages are sized by them.
 const (
 	maxTitle     = 200
-	maxRaw       = 4 << 10   // bytes of metadata and of a refund rule
-	maxCount     = 1<<31 - 1 // units of one type: an INT
+	maxLang      = 35      // what BCP 47 has everybody take
+	maxRaw       = 4 << 10 // bytes of metadata and of a refund rule
 	maxBuckets   = 64
 	maxTypes     = 64
 	maxPerUser   = 1000000
@@ -61,8 +62,8 @@ func readActivityFields(f *Fields, required bool) activityFields {
 	if in.title != nil {
 		f.checkText("title", *in.title, 1, maxTitle)
 	}
-	if in.lang != nil && !languageTag.MatchString(*in.lang) {
-		f.Break("lang", "BAD_FORMAT", "a BCP 47 language tag such as zh-CN")
+	if in.lang != nil && (len(*in.lang) > maxLang || !languageTag.MatchString(*in.lang)) {
+		f.Break("lang", "BAD_FORMAT", "a BCP 47 language tag such as zh-CN, of at most "+strconv.Itoa(maxLang)+" characters")
 	}
 	if in.timeZone != nil && !isTimeZone(*in.timeZone) {
 		f.Break("timeZone", "BAD_FORMAT", "a zone of the IANA database such as Asia/Shanghai")
@@ -99,7 +100,7 @@ func checkKind(f *Fields, kind *string) {
 func readTicketType(f *Fields) sale.TicketType {
 	t := sale.TicketType{
 		ID: readID(f, "ticketType"), Title: f.Text("title", 1, maxTitle), Price: f.Money("price"),
-		Capacity: int(f.Int("capacity", 1, maxCount)), Buckets: int(f.Int("buckets", 1, maxBuckets)),
+		Capacity: int(f.Int("capacity", 1, catalog.MaxUnits)), Buckets: int(f.Int("buckets", 1, maxBuckets)),
 	}
 	if t.Capacity > 0 && t.Buckets > t.Capacity {
 		f.Break("buckets", "OUT_OF_RANGE", "at most as many buckets as units")

@@ -11,7 +11,9 @@ import (
 	"holdfast/shared/fault"
 	"holdfast/shared/reconcile"
 	"holdfast/shared/reconcile/certificate"
+	"holdfast/shared/reconcile/invariant"
 	"holdfast/shared/sale"
+	"holdfast/shared/stock"
 )
 
 // What a certificate may take within a request: so long, and so many orders, which must fit into the function's memory, too. What takes
@@ -56,7 +58,8 @@ func (o *operate) readCertificate(ctx context.Context, r *Request, by caller) (*
 	return o.certify(ctx, a, by)
 }
 
-// certify makes a certificate, or a job when that would take too long.
+// certify makes a certificate, or a job when that would take too long. A set that is not loaded is asked to be, so that the next try finds
+// it: for a sale that is over nobody else does.
 func (o *operate) certify(ctx context.Context, a *sale.Activity, by caller) (*Response, error) {
 	orders, err := certificate.Orders(ctx, o.DB, a.ID)
 	if err != nil {
@@ -72,15 +75,30 @@ func (o *operate) certify(ctx context.Context, a *sale.Activity, by caller) (*Re
 			}
 			return JSON(http.StatusOK, c)
 		}
+		if errors.Is(err, invariant.ErrNotChecked) {
+			return nil, errors.Join(err, o.Reconcile.RequestLoad(ctx, a.ID))
+		}
 		if within.Err() == nil || ctx.Err() != nil {
 			return nil, err
 		}
+	}
+	if err := o.requestSet(ctx, a); err != nil {
+		return nil, err
 	}
 	j, err := certificate.Request(ctx, o.DB, a.ID, by.id)
 	if err != nil {
 		return nil, err
 	}
 	return acceptedJob(j)
+}
+
+// requestSet asks for a sale to be loaded unless it is, so that the job finds a set. When Redis cannot say, the job will.
+func (o *operate) requestSet(ctx context.Context, a *sale.Activity) error {
+	facts := a.Facts()
+	if _, err := o.Stock.Snapshot(ctx, &facts); !errors.Is(err, stock.ErrNotLoaded) {
+		return nil
+	}
+	return o.Reconcile.RequestLoad(ctx, a.ID)
 }
 
 // jobView is work that outlasts a request.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/shared/reconcile"
 	"holdfast/shared/reconcile/certificate"
 )
 
@@ -104,5 +105,41 @@ func TestACertificateThatTakesTooLongBecomesAJob(t *testing.T) {
 		if got := w.call("GET", "/ops/v1/jobs/"+unknown, ""); got.status != 404 || got.code() != "JOB_NOT_FOUND" {
 			t.Errorf("job %s: %d %s", unknown, got.status, got.text)
 		}
+	}
+}
+
+func TestACertificateOfASaleThatIsOverHasItsSetLoadedFirst(t *testing.T) {
+	t.Parallel()
+	for name, budget := range map[string]time.Duration{"in the request": certifyBudget, "by a job": time.Nanosecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newOpsWorld(t, "")
+			w.publish(nil)
+			w.order("u1", "k1", 2)
+			w.must(200, "POST", w.at("/closure"), "")
+			w.loseRedis()
+			o := newOperate(w.deps)
+			o.certifyBudget = budget
+			w.handler = serve(w.deps, "operate-sales", operateBudget, o.answer)
+			if got := w.call("GET", w.at("/certificate"), ""); got.code() != "SALE_NOT_READY" && got.status != 202 {
+				t.Errorf("while Redis has nothing: %d %s", got.status, got.text)
+			}
+			for range 2 { // asking again changes nothing
+				w.call("GET", w.at("/certificate"), "")
+			}
+			if sum, err := reconcile.NewCompensate(w.deps.Reconcile, reconcile.CompensateConfig{}).Run(t.Context()); err != nil || sum.Loaded != 1 {
+				t.Errorf("the minute pass: %+v, %v", sum, err)
+			}
+			if _, err := certificate.Run(t.Context(), w.deps.DB, w.deps.Stock, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			w.handler = NewOperateSales(w.deps)
+			if made := w.must(200, "GET", w.at("/certificate"), ""); made.body["verdict"] != "PASS" {
+				t.Errorf("made: %s", made.text)
+			}
+			if jobs := w.rows("job WHERE kind = 'LOAD'"); jobs != 1 {
+				t.Errorf("%d loads were asked for", jobs)
+			}
+		})
 	}
 }

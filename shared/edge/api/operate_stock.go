@@ -9,6 +9,7 @@ import (
 	"holdfast/shared/fault"
 	"holdfast/shared/reconcile"
 	"holdfast/shared/sale"
+	"holdfast/shared/stock"
 )
 
 // adjustmentView is an adjustment as operators see it.
@@ -35,7 +36,7 @@ func (o *operate) adjustStock(ctx context.Context, r *Request, by caller) (*Resp
 		return nil, err
 	}
 	w := catalog.Adjustment{ActivityID: id, ID: readID(f, "adjustmentId"), TicketType: readID(f, "ticketType"),
-		Delta: int(f.Int("delta", -maxCount, maxCount)), Reason: f.Text("reason", 1, maxReason)}
+		Delta: int(f.Int("delta", -stock.MaxQuantity, stock.MaxQuantity)), Reason: f.Text("reason", 1, maxReason)}
 	if f.Has("delta") && f.OK() && w.Delta == 0 {
 		f.Break("delta", "OUT_OF_RANGE", "not 0")
 	}

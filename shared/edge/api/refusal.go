@@ -17,7 +17,7 @@ func (h *reserve) refused(ctx, stockCtx context.Context, f *sale.Facts, id sale.
 	case errors.As(err, &refusal):
 		return faultOfRefusal(refusal)
 	case errors.Is(err, stock.ErrReplayDiffers):
-		return fault.Wrap(fault.IdempotencyKeyReused, err, "The key named another reservation; a new wish needs a new key.")
+		return otherWish(err)
 	case errors.Is(err, stock.ErrNotLoaded):
 		return h.facts.whyNotLoaded(ctx, stockCtx, f.ActivityID)
 	case errors.Is(err, stock.ErrNoAnswer):
@@ -26,6 +26,11 @@ func (h *reserve) refused(ctx, stockCtx context.Context, f *sale.Facts, id sale.
 		return fault.Wrap(fault.StockStoreUnavailable, err, "The stock cannot be reached. Nothing is held for you.")
 	}
 	return err
+}
+
+// otherWish is the refusal of a key that was used for another reservation.
+func otherWish(err error) error {
+	return fault.Wrap(fault.IdempotencyKeyReused, err, "The key named another reservation; a new wish needs a new key.")
 }
 
 // faultOfRefusal adds the members that the contract gives to each refusal.

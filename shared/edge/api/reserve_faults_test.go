@@ -206,7 +206,7 @@ func TestAKeyOfAWrongTypeHoldsNothing(t *testing.T) {
 	}
 	before := w.dump(a)
 	got := w.call(h, wish(a, "u1", "k1", one))
-	w.expect(got, 503, "STOCK_STORE_UNAVAILABLE")
+	w.expect(got, 503, "SALE_NOT_READY")
 	if w.dump(a) != before {
 		t.Error("keys changed")
 	}

@@ -83,11 +83,11 @@ func (h *reserve) answer(ctx context.Context, r *Request) (*Response, error) {
 	if err != nil {
 		return nil, h.refused(ctx, stockCtx, f, wish.OrderID, err)
 	}
-	return h.promise(ctx, f, reserved)
+	return h.promise(ctx, f, &wish, reserved)
 }
 
 // promise turns what the script said into the answer, sending what create-orders may not have yet.
-func (h *reserve) promise(ctx context.Context, f *sale.Facts, got stock.Reserved) (*Response, error) {
+func (h *reserve) promise(ctx context.Context, f *sale.Facts, wish *stock.ReserveRequest, got stock.Reserved) (*Response, error) {
 	r := got.Reservation
 	switch got.Standing {
 	case stock.Taken:
@@ -115,6 +115,10 @@ func (h *reserve) promise(ctx context.Context, f *sale.Facts, got stock.Reserved
 		}
 		if err != nil {
 			return nil, err
+		}
+		// After a load the log knows neither type nor quantity of a dead order, so the script has compared nothing.
+		if !it.order.SameWish(f.ActivityID, wish.UserID, wish.TicketType, wish.Quantity) {
+			return nil, otherWish(stock.ErrReplayDiffers)
 		}
 		return accepted(it, true)
 	}

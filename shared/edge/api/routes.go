@@ -88,7 +88,8 @@ var Routes = []Route{
 }
 
 // FindRoute gives the route of a request and the values of its path's parameters. When no route has this path, found is
-// false and methods empty; when routes have the path but not the method, methods lists what they take.
+// false and methods empty; when routes have the path but not the method, methods lists what they take. The path is decoded, as the gateway
+// hands it on, so a user id with slashes is several segments of it.
 func FindRoute(method, path string) (route Route, params map[string]string, methods []string, found bool) {
 	for _, r := range Routes {
 		values, ok := matchPath(r.Path, path)
@@ -100,8 +101,22 @@ func FindRoute(method, path string) (route Route, params map[string]string, meth
 		}
 		methods = append(methods, r.Method)
 	}
-	return Route{}, nil, methods, false
+	if methods != nil {
+		return Route{}, nil, methods, false
+	}
+	for _, r := range Routes {
+		before, after, named := strings.Cut(r.Path, userSegment)
+		if rest, begins := strings.CutPrefix(path, before); r.Method == method && named && begins {
+			if user, ends := strings.CutSuffix(rest, after); ends && user != "" {
+				return r, map[string]string{"userId": user}, nil, true
+			}
+		}
+	}
+	return Route{}, nil, nil, false
 }
+
+// userSegment is the parameter that may hold slashes: user ids are what the issuer of tokens says they are.
+const userSegment = "{userId}"
 
 // matchPath compares a path with a pattern, segment by segment. No pattern of the table has a literal where another has a
 // parameter with the same number of segments, so the order of the table decides nothing.

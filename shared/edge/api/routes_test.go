@@ -75,3 +75,26 @@ func TestFindRouteGivesParametersOrTheMethodsThereAre(t *testing.T) {
 		}
 	}
 }
+
+// The gateway decodes a path before it hands it on, so the slashes of a user id are slashes of the path.
+func TestFindRouteTakesAUserIDWithSlashesForOneParameter(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"a/b": "a/b", "/": "/", "..": "..", "a/top-ups/b": "a/top-ups/b", "a//": "a//"} {
+		for suffix, c := range map[string]struct{ method, operation string }{
+			"": {"GET", "readWallets"}, "/top-ups": {"POST", "topUpWallet"}, "/withdrawals": {"POST", "withdrawFromWallet"},
+		} {
+			route, params, _, found := FindRoute(c.method, "/ops/v1/wallets/"+path+suffix)
+			if !found || route.Operation != c.operation || params["userId"] != want {
+				t.Errorf("%s %s%s: %v %q %v", c.method, path, suffix, route.Operation, params["userId"], found)
+			}
+		}
+	}
+	for method, path := range map[string]string{"GET": "/ops/v1/wallets/", "POST": "/ops/v1/wallets//top-ups", "PUT": "/ops/v1/wallets/a/b"} {
+		if route, params, methods, found := FindRoute(method, path); found {
+			t.Errorf("%s %s: %v %v %v", method, path, route, params, methods)
+		}
+	}
+	if _, _, methods, found := FindRoute("GET", "/ops/v1/wallets/u1/top-ups"); found || strings.Join(methods, " ") != "POST" {
+		t.Errorf("a call by another method: %v %v", found, methods)
+	}
+}

@@ -143,7 +143,7 @@ func Assemble(db *sql.DB, cache redis.UniversalClient, carrier *queue.SQS, offse
 // Connect gives functions what they call beside the stores and the queue of orders, and has every checkout start workflows and wake the
 // sender of notices. It is called before the first event, if at all.
 func Connect(d *edge.Deps, o Outside) {
-	d.WebhookSecret = o.WebhookSecret
+	d.WebhookSecret, d.Provider = o.WebhookSecret, o.Provider
 	if o.Topic != nil {
 		d.Topic = o.Topic
 	}

@@ -19,7 +19,7 @@ import (
 // How long parts of a call may take, beside what the caller's context says. There is no second attempt.
 const (
 	callTimeout = 5 * time.Second
-	maxAnswer   = 64 << 10 // bytes
+	maxAnswer   = 1 << 20 // bytes; a full page of the list takes a quarter of it
 )
 
 // Client is a payment.Provider over HTTP. It is safe for use by many goroutines.

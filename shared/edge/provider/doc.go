@@ -7,9 +7,16 @@
 //	  -> 200 or 201 {"reference","action":{"type":"REDIRECT"|"SDK","url"?,"clientToken"?}}
 //	POST {url}/refunds {"refundId","paymentId","amount":{…}}
 //	  -> 200 or 201 {"status":"PENDING"|"SUCCEEDED"|"FAILED","failure"?}
+//	POST {url}/list    {"from","to","after"?,"limit"}
+//	  -> 200 or 201 {"entries":[{"paymentId" or "refundId","amount":{…},"at","reference"?}],"next"?}
 //
-// Both are idempotent by our id: sent again they answer how it stands. 400, 404, 409 and 422 are a refusal for good; everything else, and
-// no answer, leaves it open. A call is made once: whoever calls tries again later under the same id.
+// The first two are idempotent by our id: sent again they answer how it stands. 400, 404, 409 and 422 are a refusal for good; everything
+// else, and no answer, leaves it open. A call is made once: whoever calls tries again later under the same id.
+//
+// The list has every charge and every refund that succeeded at an instant from "from" on and before "to", once each, by the provider's
+// clock, the earliest first, whatever was notified of it and heard. A page has "limit" entries at most, 1 to 500; "next" is there when
+// there are more, and goes back as "after". What is listed once stays listed at its instant, and shows in the list within ten minutes.
+// The clocks of both sides are less than five minutes apart. "reference" of a charge is what was answered when it was begun.
 //
 // # Calls from the provider
 //

@@ -71,8 +71,10 @@ func Decode(body []byte) (sale.Reservation, error) {
 		return sale.Reservation{}, unreadable("userId is not 1 to 128 characters")
 	case m.TicketType == "" || len(m.TicketType) > 64:
 		return sale.Reservation{}, unreadable("ticketType is not 1 to 64 characters")
-	case m.Before < -1 || m.Before > math.MaxInt32:
+	case m.Before < -1:
 		return sale.Reservation{}, unreadable("before is no figure of a counter")
+	case m.Before > math.MaxInt32: // the stock log has no room for it, and no order is lost for a figure
+		m.Before = -1
 	}
 	// The compact form is checked, and sorted, by the one reader of allocations there is.
 	allocations, err := sale.ParseAllocations(m.Allocations.Compact())

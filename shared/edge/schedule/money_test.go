@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	simulated "holdfast/infra/local/provider"
 	"holdfast/infra/local/s3"
 	"holdfast/shared/audit"
 	"holdfast/shared/edge/boot"
 	"holdfast/shared/edge/objects"
+	"holdfast/shared/edge/provider"
 	"holdfast/shared/edge/schedule"
 	"holdfast/shared/metric"
 	"holdfast/shared/reconcile"
@@ -41,6 +43,26 @@ func TestReconcileDepositsFindsWhatIsWrongAndPrintsItAsAMetric(t *testing.T) {
 	}
 	if summary := w.run(schedule.NewReconcileStock(w.d)); summary["money"] != nil {
 		t.Errorf("there is no round to go on with: %v", summary["money"])
+	}
+}
+
+func TestReconcileDepositsAsksTheProviderForItsList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if summary := w.run(schedule.NewReconcileDeposits(w.d)); summary["provider"] != "NO_PROVIDER" {
+		t.Errorf("without a provider: %v", summary)
+	}
+	key := func(context.Context) ([]byte, error) { return []byte("key"), nil }
+	bank := simulated.Start(simulated.Options{Key: []byte("key"), Now: time.Now, Webhook: func() string { return "" }})
+	front := httptest.NewServer(bank)
+	t.Cleanup(bank.Close)
+	boot.Connect(&w.d, boot.Outside{Provider: provider.New(front.URL, key, time.Now)})
+	if summary := w.run(schedule.NewReconcileDeposits(w.d)); summary["provider"] != "ASKED" || summary["askedUntil"] == nil {
+		t.Errorf("with one: %v", summary)
+	}
+	front.Close()
+	if summary := w.run(schedule.NewReconcileDeposits(w.d)); summary["status"] != "SUCCEEDED" || summary["provider"] != "NO_ANSWER" {
+		t.Errorf("with one that is away: %v", summary)
 	}
 }
 

@@ -21,7 +21,7 @@ type stockSummary struct {
 
 // NewReconcileStock builds reconcile-stock: every log in Redis is held against the rows of MySQL, what has an explanation is mended, and
 // what has none is left to a person as a difference. Runs that wait are done too, and in the time that is left certificates that were
-// asked for, and the daily round over money where it is not complete. It takes DB, Stock, Reconcile and Log.
+// asked for, and the daily round over money where it is not complete. It takes DB, Stock, Reconcile, Provider and Log.
 func NewReconcileStock(d edge.Deps) lambda.Handler {
 	pass := reconcile.NewReconcileStock(d.Reconcile, reconcile.ReconcileConfig{})
 	run := func(ctx context.Context) (sum stockSummary, err error) {
@@ -31,7 +31,7 @@ func NewReconcileStock(d edge.Deps) lambda.Handler {
 			return err
 		})
 		moneyErr := reconcile.InTimeLeft(ctx, func() error {
-			resumed, err := money.Resume(ctx, d.DB, d.Metrics, money.Config{})
+			resumed, err := money.Resume(ctx, d.DB, d.Metrics, money.Config{Provider: d.Provider})
 			if resumed.RoundID != "" {
 				sum.Money = &resumed
 			}

@@ -82,6 +82,10 @@ func (company) Refund(context.Context, payment.RefundOrder) (payment.RefundState
 	return payment.RefundState{Status: payment.RefundSent}, nil
 }
 
+func (company) List(context.Context, payment.Listing) (payment.ListPage, error) {
+	return payment.ListPage{}, payment.ErrNoProvider
+}
+
 // tills is a sale that is sold out: ann paid by the provider, twice, and the second payment is on its way back; bob paid by wallet and got
 // some of it back; cat gave up a unit, which is offered to dan; eve waits; gus has begun to pay.
 type tills struct {

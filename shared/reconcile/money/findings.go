@@ -1,12 +1,14 @@
 package money
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"holdfast/shared/reconcile"
 	"holdfast/shared/sqltx"
@@ -20,9 +22,10 @@ type finding struct {
 	kind       reconcile.DifferenceKind
 	activityID string // "": of no activity
 	subject    string
-	says       any            // what it says apart from figures that move while it stays the same
-	evidence   map[string]any // {"mysql": {...}}
-	test       bool           // of a rehearsal: it is written down and left out of the metrics
+	says       any              // what it says apart from figures that move while it stays the same
+	evidence   any              // {"mysql": {...}}
+	proposed   reconcile.Action // "": the first that its kind can be answered by
+	test       bool             // of a rehearsal: it is written down and left out of the metrics
 }
 
 func (f *finding) digest() ([]byte, error) {
@@ -39,7 +42,8 @@ func (f *finding) digest() ([]byte, error) {
 const (
 	recordHead = `INSERT INTO difference (activity_id, kind, subject, status, digest, evidence, proposed_action, found_at, seen_at) VALUES `
 	recordTail = ` ON DUPLICATE KEY UPDATE revision = revision + CASE WHEN digest = VALUES(digest) THEN 0 ELSE 1 END,
- evidence = VALUES(evidence), digest = VALUES(digest), occurrences = occurrences + 1, seen_at = VALUES(seen_at)`
+ evidence = VALUES(evidence), digest = VALUES(digest), proposed_action = VALUES(proposed_action), occurrences = occurrences + 1,
+ seen_at = VALUES(seen_at)`
 )
 
 // record writes what a page has found, and gives it, apart from what a person wants left alone while it says the same.
@@ -72,7 +76,8 @@ func (r *round) record(ctx context.Context, found []finding) (open []finding, er
 			if err != nil {
 				return fmt.Errorf("money: difference %s: %w", f.kind, err)
 			}
-			rows = append(rows, []any{f.activityID, string(f.kind), f.subject, "OPEN", digest, string(text), string(f.kind.Actions()[0]), now, now})
+			proposed := string(cmp.Or(f.proposed, f.kind.Actions()[0]))
+			rows = append(rows, []any{f.activityID, string(f.kind), f.subject, "OPEN", digest, string(text), proposed, now, now})
 		}
 		if _, err := sqltx.ExecRows(ctx, tx, recordHead, rows, recordTail); err != nil {
 			return fmt.Errorf("money: write differences: %w", err)
@@ -96,13 +101,14 @@ func leftAlone(ctx context.Context, tx *sql.Tx, f *finding, digest []byte) (bool
 	return string(last) == string(digest), nil
 }
 
-// forget marks as GONE what a complete round has not found again. Done twice it changes nothing more.
+// forget marks as GONE what a complete round has not found again. Done twice it changes nothing more. A round sees little of the provider's
+// list, so differences with that are looked at one by one.
 func (r *round) forget(ctx context.Context) error {
 	now, err := r.db.Now(ctx, r.db)
 	if err != nil {
 		return err
 	}
-	kinds := reconcile.MoneyKinds()
+	kinds := slices.DeleteFunc(reconcile.MoneyKinds(), func(kind string) bool { return kind == string(reconcile.ProviderDiffers) })
 	args := append([]any{now, r.startedAt}, sqltx.Args(kinds)...)
 	_, err = r.db.ExecContext(ctx, `UPDATE difference SET status = 'GONE', resolved_at = ?, revision = revision + 1
  WHERE status = 'OPEN' AND seen_at < ? AND kind IN `+sqltx.In(len(kinds)), args...)

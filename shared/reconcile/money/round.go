@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/shared/metric"
+	"holdfast/shared/payment"
 	"holdfast/shared/sqltx"
 )
 
@@ -20,8 +22,9 @@ const kind = "MONEY_RECONCILIATION"
 
 // Config sets bounds; a zero field takes its default.
 type Config struct {
-	Budget   time.Duration // how long a run may take; 45 s
-	PageSize int           // rows per page; 500
+	Budget   time.Duration    // how long a run may take; 45 s
+	PageSize int              // rows per page; 500
+	Provider payment.Provider // who charges buyers; nil: nobody, so that nobody is asked what was done
 }
 
 // Bounds of rounds.
@@ -39,6 +42,8 @@ const (
 	orders   step = "ORDERS"
 	wallets  step = "WALLETS"
 	accounts step = "ACCOUNTS"
+	provider step = "PROVIDER"
+	again    step = "PROVIDER_AGAIN" // differences with the provider that earlier rounds have left open
 	done     step = ""
 )
 
@@ -48,6 +53,7 @@ type progress struct {
 	After []byte `json:"after,omitempty"` // of ORDERS the id of the last order; of WALLETS the last user
 	Last  string `json:"last,omitempty"`  // of WALLETS that user's last currency
 	Stuck int    `json:"stuck,omitempty"` // how many runs, up to the last one, came no further
+	asking
 	Counts
 }
 
@@ -59,6 +65,13 @@ type Counts struct {
 	Accounts    int `json:"accounts"`
 	Differences int `json:"differences"` // without what a person has left alone
 	Stale       int `json:"stale"`       // deposits FROZEN far past their deadline; among the differences
+
+	// Of the provider's list everything from AskedFrom on and before AskedUntil was looked at, by the provider's clock.
+	Provider   string    `json:"provider,omitempty"` // ASKED, or why it was not to the end: NO_PROVIDER, NO_ANSWER, REFUSED, TOO_SLOW
+	AskedFrom  time.Time `json:"askedFrom,omitzero"`
+	AskedUntil time.Time `json:"askedUntil,omitzero"` // the next round begins there
+	Charges    int       `json:"charges,omitempty"`   // that it lists
+	Returns    int       `json:"returns,omitempty"`   // refunds that it lists
 }
 
 // Summary says how the round stands after a run.
@@ -146,14 +159,15 @@ func run(ctx context.Context, db *sqltx.DB, m *metric.Metrics, cfg Config, begin
 	case outOfTime && further:
 		err = nil // the next run goes on
 	case outOfTime:
-		err = errors.Join(errStuck, err)
-		if r.Stuck++; r.Stuck >= maxStuck {
-			status = "FAILED"
-		}
+		status, err = r.stuck(err)
 	}
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), markBudget)
 	defer cancel()
-	saveErr := r.save(ctx, status)
+	var saveErr error
+	if r.Provider == tooSlow && status == "SUCCEEDED" { // the round has ended without coming to its end by itself
+		saveErr = r.forget(ctx)
+	}
+	saveErr = errors.Join(saveErr, r.save(ctx, status))
 	if status != "QUEUED" && saveErr == nil {
 		m.Count(metric.DepositReconciliationDiff, r.Differences)
 		m.Count(metric.DepositStaleFrozen, r.Stale)
@@ -161,9 +175,27 @@ func run(ctx context.Context, db *sqltx.DB, m *metric.Metrics, cfg Config, begin
 	return Summary{RoundID: r.id, Status: status, Counts: r.Counts}, errors.Join(err, saveErr)
 }
 
+// stuck is what becomes of a round of which a run came no further in all its time. A provider that is too slow fails nothing: the next round
+// goes on where this one leaves it.
+func (r *round) stuck(err error) (status string, _ error) {
+	r.Stuck++
+	over, byProvider := r.Stuck >= maxStuck, r.Step == provider || r.Step == again
+	switch {
+	case byProvider && over:
+		r.Provider, r.Step = tooSlow, done
+		return "SUCCEEDED", nil
+	case byProvider:
+		return "QUEUED", nil
+	case over:
+		return "FAILED", errors.Join(errStuck, err)
+	}
+	return "QUEUED", errors.Join(errStuck, err)
+}
+
 // at says whether the round stands where it stood.
 func (p *progress) at(before *progress) bool {
-	return p.Step == before.Step && p.Last == before.Last && bytes.Equal(p.After, before.After)
+	return p.Step == before.Step && p.Last == before.Last && bytes.Equal(p.After, before.After) &&
+		p.AskedUntil.Equal(before.AskedUntil) && p.Again == before.Again
 }
 
 // work does page by page until the round is complete or the time is over. What a complete round has not found is forgotten at the end of
@@ -178,26 +210,17 @@ func (r *round) work(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var found []finding
 		next := r.progress
-		err := snapshots.Read(ctx, func(tx *sql.Tx) (err error) {
-			found, err = r.page(ctx, tx, &next)
-			return err
-		})
+		found, err := r.part(ctx, snapshots, &next)
 		if err != nil {
 			return err
 		}
-		open, err := r.record(ctx, found)
-		if err != nil {
-			return err
-		}
-		for i := range open {
-			if !open[i].test {
-				next.Differences++
+		for page := range slices.Chunk(found, r.cfg.PageSize) {
+			open, err := r.record(ctx, page)
+			if err != nil {
+				return err
 			}
-			if open[i].kind == stalest && !open[i].test {
-				next.Stale++
-			}
+			next.count(open)
 		}
 		r.progress = next
 		if err := r.save(ctx, "RUNNING"); err != nil {
@@ -205,6 +228,34 @@ func (r *round) work(ctx context.Context) error {
 		}
 	}
 	return r.forget(ctx)
+}
+
+// count adds what was found and is not left alone; a rehearsal is no figure.
+func (p *progress) count(open []finding) {
+	for i := range open {
+		if open[i].test {
+			continue
+		}
+		p.Differences++
+		if open[i].kind == stalest {
+			p.Stale++
+		}
+	}
+}
+
+// part does one page of a part, and says in next where the one after it begins. All but the provider's are read from a snapshot each.
+func (r *round) part(ctx context.Context, snapshots *sqltx.Snapshots, next *progress) (found []finding, err error) {
+	switch r.Step {
+	case provider:
+		return r.askProvider(ctx, snapshots, next)
+	case again:
+		return r.askAgain(ctx, snapshots, next)
+	}
+	err = snapshots.Read(ctx, func(tx *sql.Tx) (err error) {
+		found, err = r.page(ctx, tx, next)
+		return err
+	})
+	return found, err
 }
 
 // page compares one page, and says in next where the one after it begins.
@@ -216,7 +267,7 @@ func (r *round) page(ctx context.Context, tx *sql.Tx, next *progress) ([]finding
 		return r.walletsPage(ctx, tx, next)
 	}
 	found, err := r.sums(ctx, tx, next)
-	next.Step = done
+	next.Step = provider
 	return found, err
 }
 
@@ -282,7 +333,7 @@ func (r *round) save(ctx context.Context, status string) error {
 	if r.Stuck > 0 {
 		problem = "the time of one run was not enough to come any further"
 	}
-	looked := r.Orders + r.Wallets + r.Accounts
+	looked := r.Orders + r.Wallets + r.Accounts + r.Charges + r.Returns
 	changed, err := r.db.ExecContext(ctx, `UPDATE job SET status = ?, parameters = ?, done = ?, result = ?, problem = ?, finished_at = ?,
  updated_at = ? WHERE job_id = ? AND status = 'RUNNING' AND attempts = ?`, status, string(where), looked, result, problem, finished, now, r.id, r.attempts)
 	if err != nil {

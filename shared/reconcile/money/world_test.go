@@ -28,6 +28,7 @@ type world struct {
 	advance time.Duration
 	printed bytes.Buffer
 	n       byte
+	bank    *bank // nil: nobody charges buyers
 }
 
 func newWorld(t *testing.T) *world {
@@ -189,10 +190,18 @@ func (w *world) payment(name string, id sale.OrderID, disposition string) {
 
 func idOf(id sale.OrderID) []byte { return id[:] }
 
+func (w *world) config() money.Config {
+	cfg := money.Config{Budget: time.Minute, PageSize: 3}
+	if w.bank != nil {
+		cfg.Provider = w.bank
+	}
+	return cfg
+}
+
 // round runs a complete round in pages of three.
 func (w *world) round() money.Summary {
 	w.t.Helper()
-	sum, err := money.Run(w.t.Context(), w.db, metric.New(&w.printed, time.Now), money.Config{Budget: time.Minute, PageSize: 3})
+	sum, err := money.Run(w.t.Context(), w.db, metric.New(&w.printed, time.Now), w.config())
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -8,6 +8,9 @@ func walk(sc *Scenario, r *Rules, s state, emit emitter) {
 	if sc.Second {
 		stepJoiner(sc, r, s, 1, emit)
 	}
+	if sc.Taps {
+		stepTapper(r, s, emit)
+	}
 	if sc.Leaver {
 		stepLeaver(r, s, emit)
 	}
@@ -23,21 +26,38 @@ func walk(sc *Scenario, r *Rules, s state, emit emitter) {
 
 const done = 99
 
-// stepJoiner is JoinWaitlist: row, gate, and for whoever can buy the row again.
+// The places of a joiner behind its gate, and of a second tap.
+const (
+	toClose  = 2 // was told to buy
+	toLook   = 3 // may have added the entry
+	toTakeIn = 1 // found the row, WAITING
+)
+
+// lookAgain takes an entry out of the set that does not wait any more. Final is final, so that the look and what follows are one step.
+func (s *state) lookAgain(e uint8) {
+	if s.sql.entries[e].status != waiting {
+		s.redis.waiters[e] = false
+	}
+}
+
+// stepJoiner is JoinWaitlist: row, gate, for whoever can buy the row again, and in the end another look.
 func stepJoiner(sc *Scenario, r *Rules, s state, e uint8, emit emitter) {
 	a := &s.actors[firstJoiner+e]
 	gate := func() {
 		was := s.redis
 		if s.redis.gate(sc, r, e) {
-			a.at = 2
+			a.at = toClose
 			if was.shut(sc, r, sc.typeOf(e)) {
 				s.wrong = "somebody is told to buy who is shut out"
 			}
 			emit(firstJoiner+e, e, "is told by the gate to buy", s)
 			return
 		}
-		if a.at = done; !r.RowBeforeSet {
+		switch a.at = done; {
+		case !r.RowBeforeSet:
 			a.at = 1
+		case r.GateLooksAgain:
+			a.at = toLook
 		}
 		s.told[e] = r.RowBeforeSet
 		emit(firstJoiner+e, e, "waits", s)
@@ -51,14 +71,40 @@ func stepJoiner(sc *Scenario, r *Rules, s state, e uint8, emit emitter) {
 		s.sql.insert(e)
 		a.at, s.told[e] = done, true
 		emit(firstJoiner+e, e, "inserts the row and is told to wait", s)
-	case a.at < 2:
+	case a.at < toClose:
 		gate()
-	case a.at == 2:
+	case a.at == toClose:
 		if w := &s.sql.entries[e]; w.status == waiting || !r.GateClosesByCAS && w.status != absent {
 			w.status = closed
 		}
-		a.at = done
+		if a.at = done; r.SetAfterClosing {
+			a.at = toLook
+		}
 		emit(firstJoiner+e, e, "is closed, if it still waits", s)
+	case a.at == toLook:
+		a.at = done
+		s.lookAgain(e)
+		emit(firstJoiner+e, e, "is looked at again, and taken out if it does not wait", s)
+	}
+}
+
+// stepTapper is JoinWaitlist once more, of a user whose row is there already: it is added to the set, and looked at again.
+func stepTapper(r *Rules, s state, emit emitter) {
+	a := &s.actors[tapper]
+	switch {
+	case a.at == 0 && s.sql.entries[0].status == waiting:
+		a.at = toTakeIn
+		emit(tapper, 0, "finds the row", s)
+	case a.at == toTakeIn:
+		if a.at = done; r.TapLooksAgain {
+			a.at = toLook
+		}
+		s.redis.waiters[0] = true
+		emit(tapper, 0, "adds it to the set", s)
+	case a.at == toLook:
+		a.at = done
+		s.lookAgain(0)
+		emit(tapper, 0, "looks again, and takes it out if it does not wait", s)
 	}
 }
 
@@ -75,7 +121,7 @@ func stepLeaver(r *Rules, s state, emit emitter) {
 		emit(leaver, 0, "is taken out of the set", s)
 	}
 	switch {
-	case a.at == 0 && s.told[0]:
+	case a.at == 0 && s.sql.entries[0].status == waiting:
 		a.at = 1
 		if r.LeaveRowFirst {
 			row()
@@ -248,11 +294,22 @@ func stepPasser(r *Rules, s state, emit emitter) {
 	case 4:
 		for e := range a.rows {
 			if a.rows[e] == waiting && r.PassAdds {
-				s.redis.waiters[e] = true
+				s.redis.waiters[e], a.members[e] = true, true
 			}
 		}
 		s.lost = s.lost && a.free == 0
-		*a = actor{}
+		a.rows, a.free = [entries]status{}, 0
+		if a.at = 5; a.members == [entries]bool{} || !r.PassLooksAgain {
+			*a = actor{}
+		}
 		emit(passer, 0, "adds", s)
+	case 5:
+		for e := range uint8(entries) {
+			if a.members[e] {
+				s.lookAgain(e)
+			}
+		}
+		*a = actor{}
+		emit(passer, 0, "looks again at those it has added, and removes who does not wait", s)
 	}
 }

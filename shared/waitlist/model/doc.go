@@ -14,7 +14,8 @@
 //	tables.tryAgain    waitlist.TryAgain
 //	set.gate           gate_waitlist.lua; add: add_waiters.lua; leave: leave_waitlist.lua
 //	set.reserve        reserve.lua, past the gate for fillers
-//	stepJoiner         checkout.JoinWaitlist
+//	stepJoiner         checkout.JoinWaitlist; stepTapper: the same of a user whose row is there already
+//	state.lookAgain    checkout.lookAgain; in the minute pass the second half of reconcile.addWaiters
 //	stepLeaver         checkout.LeaveWaitlist
 //	stepFiller         checkout.filler: walk, serve, offerTo
 //	stepPasser         reconcile.syncWaiters
@@ -28,9 +29,10 @@
 //
 // In every state: no unit is sold twice; nobody is offered to twice; final entries stay as they are, and an OFFERED one ends ACCEPTED or
 // LAPSED; no public buyer is served while somebody waits who was told so, except after a failover until the next pass has ended; whoever is
-// told to buy can; no units are taken for anybody behind an entry that is saved up for; what is dead in the log has a CANCELLED row. From every state: when
-// all actors stop where they are and the schedules run, nobody waits whom the free units would suffice for, the sets are exactly those who
-// wait, and every live order of an offer is its entry's.
+// told to buy can; nobody who has left or was sent to buy is in the set once whoever adds to it and takes out of it has come to an end,
+// except after a failover; no units are taken for anybody behind an entry that is saved up for; what is dead in the log has a CANCELLED
+// row. From every state: when all actors stop where they are and the schedules run, nobody waits whom the free units would suffice for,
+// the sets are exactly those who wait, and every live order of an offer is its entry's.
 //
 // Rules names what the protocol insists on. With one of them switched off the model must find a violation, and prints the shortest way to
 // it; the tests do so for each.

@@ -37,6 +37,9 @@ func breaks(sc *Scenario, from, to *state) string {
 		case was == offered && is != was && is != accepted && is != lapsed:
 			return "an offer ends otherwise than accepted or lapsed"
 		}
+		if (is == left || is == closed) && to.redis.waiters[e] && !to.lost && !to.underWay() {
+			return "the set has an entry that has ended, and nobody but the next pass will take it out"
+		}
 		for n := range attempts {
 			row := to.sql.orders[e][n]
 			if from.sql.orders[e][n] == cancelled && row != cancelled {
@@ -74,7 +77,7 @@ func settle(sc *Scenario, r *Rules, s *stores) {
 			mend(sc, r, &w, e, n)
 		}
 	}
-	for step := 0; step < 5; step++ {
+	for begun := false; !begun || w.actors[passer].at != 0; begun = true {
 		stepPasser(r, w, func(_, _ uint8, _ string, next state) { w = next })
 	}
 	for t := range uint8(types) {

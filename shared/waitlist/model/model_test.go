@@ -10,6 +10,7 @@ import (
 // scenarios are walked through whole under the protocol's rules.
 var scenarios = []model.Scenario{
 	{Name: "two entries, two fillers", Second: true, Fillers: 2},
+	{Name: "two taps of one who can buy or leaves", Free: true, Fillers: 1, Leaver: true, Taps: true},
 	{Name: "leaves between two fillers", Fillers: 2, Leaver: true, Pass: true},
 	{Name: "the sets go back while one leaves", Fillers: 1, Leaver: true, Pass: true, Failover: true},
 	{Name: "saving up, with lapses", Second: true, Pair: true, Fillers: 1, Lapses: true},

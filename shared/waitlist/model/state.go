@@ -99,13 +99,14 @@ const (
 	leaver      = 2
 	firstFiller = 3
 	passer      = 5
-	actors      = 6
-	repair      = 6 // and what happens by itself
-	public      = 7
-	fault       = 8
+	tapper      = 6
+	actors      = 7
+	repair      = 7 // and what happens by itself
+	public      = 8
+	fault       = 9
 )
 
-var actorNames = [...]string{"joiner 1", "joiner 2", "leaver", "filler 1", "filler 2", "minute pass", "repair", "the public", "fault"}
+var actorNames = [...]string{"joiner 1", "joiner 2", "leaver", "filler 1", "filler 2", "minute pass", "second tap", "repair", "the public", "fault"}
 
 // state is one moment of the world.
 type state struct {
@@ -118,6 +119,17 @@ type state struct {
 	faulted bool
 	lost    bool // members may be missing until a pass has ended that began after the failover
 	wrong   string
+}
+
+// underWay says whether somebody who adds to the set, or takes out of it what has ended, has not come to an end yet. Fillers only take out
+// what they have offered.
+func (s *state) underWay() bool {
+	for _, who := range [...]int{firstJoiner, firstJoiner + 1, leaver, tapper, passer} {
+		if at := s.actors[who].at; at != 0 && at != done {
+			return true
+		}
+	}
+	return false
 }
 
 func initial(sc *Scenario) state {
