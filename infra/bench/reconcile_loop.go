@@ -34,12 +34,20 @@ func newRedis(addr string) *redis.Client {
 		DialTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second})
 }
 
-// once runs one full reconcile, which must find every order consistent.
+// once runs one full reconcile, which must find every order consistent. Where the stack itself is at it, which the minute pass is after a
+// loss, it waits.
 func (l Ledger) once(ctx context.Context, r *reconcile.Reconciler) (time.Duration, error) {
-	begin := time.Now()
-	run, err := r.Reconcile(ctx, reconcile.RunRequest{ActivityID: l.ActivityID, Mode: reconcile.Repairing, Cause: reconcile.ByOperator})
-	if err != nil {
-		return 0, err
+	var run reconcile.Run
+	var begin time.Time
+	for run.Status == "" || run.Status == reconcile.StatusRunning && ctx.Err() == nil {
+		if run.Status != "" {
+			time.Sleep(100 * time.Millisecond)
+		}
+		begin = time.Now()
+		var err error
+		if run, err = r.Reconcile(ctx, reconcile.RunRequest{ActivityID: l.ActivityID, Mode: reconcile.Repairing, Cause: reconcile.ByOperator}); err != nil {
+			return 0, err
+		}
 	}
 	if run.Status != reconcile.StatusSucceeded || run.Checked != int64(l.Entries) || run.Consistent != run.Checked || run.Differences != 0 {
 		return 0, fmt.Errorf("the reconcile of a sound ledger ended %s: %d checked, %d consistent, %d differences; %s", run.Status, run.Checked,
