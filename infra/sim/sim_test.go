@@ -26,7 +26,7 @@ func TestSeedsSettleWithEverythingInPlace(t *testing.T) {
 }
 
 func TestCutOffAtAnyBoundaryEverythingIsFinishedOrUndone(t *testing.T) {
-	every := sim.Strides{Stock: 1, Money: 9} // make sim does all
+	every := sim.Strides{Stock: 1, Money: 13} // make sim does all
 	if testing.Short() {
 		every = sim.Strides{Stock: 9, Money: 30}
 	}

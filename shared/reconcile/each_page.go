@@ -68,18 +68,18 @@ func eachPageAhead[T any](ctx context.Context, read func(ctx context.Context) (p
 	return failed
 }
 
-// courtesy lets a long reading give way. Pages are alike, so one that takes longer than the quickest one did had to share the stores or
-// the processor with somebody, most likely with buyers.
+// courtesy lets a long reading give way. Pages are of one size, so one that takes much longer than the quickest one did had to share the
+// stores or the processor with somebody, most likely with buyers.
 type courtesy struct{ quickest time.Duration }
 
 // longestWait keeps one slow page, such as the first one of a cold store, from stopping the reading.
 const longestWait = 100 * time.Millisecond
 
-// wait says how long to leave the stores to others after a page that took so long: twice what it took more than one of usual length, which
-// is up to half as long again as the quickest one.
+// wait says how long to leave the stores to others after a page that took so long: twice what it took more than two and a half times the
+// quickest one. Pages vary by nearly as much by themselves, and a lower bound slowed a reading that had the stores to itself by two fifths.
 func (c *courtesy) wait(took time.Duration) time.Duration {
 	if c.quickest == 0 || took < c.quickest {
 		c.quickest = took
 	}
-	return max(0, min(2*(took-c.quickest*3/2), longestWait))
+	return max(0, min(2*(took-c.quickest*5/2), longestWait))
 }

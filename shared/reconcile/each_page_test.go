@@ -95,10 +95,10 @@ func TestReadingGivesWayOnlyToWhatMakesPagesSlower(t *testing.T) {
 	var way courtesy
 	for i, page := range []struct{ took, wait time.Duration }{
 		{20 * time.Millisecond, 0}, // the first one knows of no other
-		{30 * time.Millisecond, 0}, // pages are not quite alike
-		{40 * time.Millisecond, 20 * time.Millisecond},
+		{50 * time.Millisecond, 0}, // pages are not quite alike
+		{60 * time.Millisecond, 20 * time.Millisecond},
 		{10 * time.Millisecond, 0},
-		{30 * time.Millisecond, 30 * time.Millisecond}, // the quickest one counts
+		{50 * time.Millisecond, 50 * time.Millisecond}, // the quickest one counts
 		{time.Minute, longestWait},
 		{10 * time.Millisecond, 0},
 	} {
