@@ -33,7 +33,7 @@ func eachPageAhead[T any](ctx context.Context, read func(ctx context.Context) (p
 	var failed error // of reading; to be looked at once pages is closed
 	go func() {
 		defer close(pages)
-		var way courtesy
+		way := newCourtesy(ctx)
 		for more := true; more; {
 			if failed = ctx.Err(); failed != nil { // a page that is drained makes room for another, which nobody would use
 				return
@@ -70,7 +70,19 @@ func eachPageAhead[T any](ctx context.Context, read func(ctx context.Context) (p
 
 // courtesy lets a long reading give way. Pages are of one size, so one that takes much longer than the quickest one did had to share the
 // stores or the processor with somebody, most likely with buyers.
-type courtesy struct{ quickest time.Duration }
+type courtesy struct {
+	quickest time.Duration
+	until    time.Time // from then on it hurries; zero: never
+}
+
+// newCourtesy gives way during half of the time that ctx has left: a reading that never ends for all its waiting would prove nothing.
+func newCourtesy(ctx context.Context) courtesy {
+	ends, limited := ctx.Deadline()
+	if !limited {
+		return courtesy{}
+	}
+	return courtesy{until: ends.Add(-time.Until(ends) / 2)}
+}
 
 // longestWait keeps one slow page, such as the first one of a cold store, from stopping the reading.
 const longestWait = 100 * time.Millisecond
@@ -80,6 +92,9 @@ const longestWait = 100 * time.Millisecond
 func (c *courtesy) wait(took time.Duration) time.Duration {
 	if c.quickest == 0 || took < c.quickest {
 		c.quickest = took
+	}
+	if !c.until.IsZero() && time.Now().After(c.until) {
+		return 0
 	}
 	return max(0, min(2*(took-c.quickest*5/2), longestWait))
 }

@@ -108,6 +108,31 @@ func TestReadingGivesWayOnlyToWhatMakesPagesSlower(t *testing.T) {
 	}
 }
 
+func TestReadingHurriesOnceHalfOfItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	begun := time.Now()
+	for _, c := range []struct{ ahead, wait time.Duration }{
+		{time.Hour, longestWait},
+		{-time.Second, 0},
+	} {
+		ctx, cancel := context.WithDeadline(t.Context(), begun.Add(c.ahead))
+		way := newCourtesy(ctx)
+		cancel()
+		way.wait(time.Millisecond)
+		if got := way.wait(time.Minute); got != c.wait {
+			t.Errorf("with %v left it waits %v, want %v", c.ahead, got, c.wait)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	way := newCourtesy(ctx)
+	way.wait(time.Millisecond)
+	<-ctx.Done()
+	if got := way.wait(time.Minute); got != 0 {
+		t.Errorf("at the end of its time it waits %v", got)
+	}
+}
+
 func TestReadingThatGivesWayEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
